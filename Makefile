@@ -1,0 +1,101 @@
+# Every command of this repository. Needs Python 3.11 or newer, git and make; the rest is installed
+# into .venv (and, for the tests with other clients, into .venv-fastmcp and .venv-strands).
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.SUFFIXES:
+
+# The first Python that is new enough; `make PYTHON=/path/to/python3 …` overrides the choice.
+PYTHON ?= $(shell for python in python3 python3.14 python3.13 python3.12 python3.11; do \
+  "$$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1 && { echo "$$python"; break; }; done)
+PORT ?= 8321
+CATALOGUE ?= catalogue
+
+PY := .venv/bin/python
+LOCAL := .venv/.installed-local
+DEV := .venv/.installed-dev
+NODE := .venv/.installed-node
+SUITE := node_modules/.installed-suite
+FASTMCP := .venv-fastmcp/.installed
+STRANDS := .venv-strands/.installed
+
+TYPED := $(wildcard functions/taskrail functions/handlers functions/tools functions/catalogue.py local infra)
+
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+.PHONY: help demo serve test test-clients conformance lint format clean
+
+help: ## List the commands
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' Makefile
+
+demo: $(LOCAL) ## Watch a real client run, drop, resume, answer and cancel real tasks (about a minute)
+	@$(PY) -m demo
+
+serve: $(LOCAL) ## Run the whole kit on this machine (PORT=8321 CATALOGUE=catalogue)
+	@$(PY) -m local --port $(PORT) --catalogue $(CATALOGUE)
+
+test: $(DEV) ## Run the tests that need no other environment (ARGS="-k name" and the like)
+	$(PY) -m pytest -n 2 -m "not clients and not conformance" $(ARGS)
+
+test-clients: $(DEV) $(FASTMCP) $(STRANDS) ## Drive the local stack with three real clients
+	$(PY) -m pytest -m clients tests/clients $(ARGS)
+
+conformance: $(LOCAL) $(SUITE) ## Run the official MCP conformance suite against the local stack (ARGS=scenario)
+	@$(PY) -m tests.conformance.run $(ARGS)
+
+lint: $(DEV) ## Check style, format and types
+	$(PY) -m ruff check .
+	$(PY) -m ruff format --check .
+	$(PY) -m mypy $(TYPED)
+
+format: $(DEV) ## Put the code into the one format, and fix what can be fixed
+	$(PY) -m ruff check --fix .
+	$(PY) -m ruff format .
+
+clean: ## Remove everything that these commands installed or made
+	rm -rf .venv .venv-fastmcp .venv-strands node_modules build .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# --- what the commands stand on: each is done once, and again only when its list of packages changed
+
+define need_python
+	@test -n "$(PYTHON)" || { \
+	  echo "Taskrail needs Python 3.11 or newer, and found none. Install one, or name it: make PYTHON=/path/to/python3 …" >&2; exit 1; }
+	@"$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	  echo "Taskrail needs Python 3.11 or newer; $(PYTHON) is older." >&2; exit 1; }
+endef
+
+.venv/bin/python .venv-fastmcp/bin/python .venv-strands/bin/python:
+	$(need_python)
+	@echo "making $(@D:/bin=) with $$("$(PYTHON)" --version) (once)"
+	@"$(PYTHON)" -m venv --clear $(@D:/bin=)
+
+$(LOCAL): requirements/local.txt requirements/constraints.txt functions/requirements.txt | .venv/bin/python
+	@echo "installing what the local stack needs into .venv (once, about a minute)"
+	@$(PY) -m pip install -qq -r requirements/local.txt
+	@touch $@
+
+$(DEV): requirements/dev.txt requirements/constraints.txt $(LOCAL)
+	@echo "installing the test and lint tools into .venv (once, about a minute)"
+	@$(PY) -m pip install -qq -r requirements/dev.txt
+	@touch $@
+
+$(NODE): requirements/conformance.txt $(LOCAL)
+	@echo "installing Node into .venv (once)"
+	@$(PY) -m pip install -qq -r requirements/conformance.txt
+	@touch $@
+
+$(SUITE): package.json package-lock.json .npmrc $(NODE)
+	@echo "installing the conformance suite into node_modules (once)"
+	@PATH="$(CURDIR)/.venv/bin:$$PATH" npm ci --silent
+	@touch $@
+
+$(FASTMCP): requirements/clients-fastmcp.txt requirements/constraints-fastmcp.txt | .venv-fastmcp/bin/python
+	@echo "installing the FastMCP client into .venv-fastmcp (once)"
+	@.venv-fastmcp/bin/python -m pip install -qq -r requirements/clients-fastmcp.txt
+	@touch $@
+
+$(STRANDS): requirements/clients-strands.txt requirements/constraints-strands.txt | .venv-strands/bin/python
+	@echo "installing the Strands client into .venv-strands (once)"
+	@.venv-strands/bin/python -m pip install -qq -r requirements/clients-strands.txt
+	@touch $@

@@ -1,0 +1,1 @@
+"""One Lambda handler each: a handler translates and calls one thing."""

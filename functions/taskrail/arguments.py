@@ -1,0 +1,224 @@
+"""Arguments described and validated by pydantic, from the parameters of a function."""
+
+from __future__ import annotations
+
+import inspect
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, create_model
+from pydantic.fields import FieldInfo
+from pydantic_core import PydanticUndefined
+
+from taskrail.errors import ArgumentsError, DeclarationError
+from taskrail.pydantic_schemas import SCHEMA_FAULTS, fault_text, without_warnings
+from taskrail.schema_headers import with_headers_in_place
+from taskrail.schemas import path_text, without_made_up_titles
+
+# Messages of pydantic that quote what was sent, and what is said instead.
+_QUOTING = {
+    "union_tag_invalid": "Input has a tag that none of the allowed forms has",
+    "uuid_parsing": "Input should be a valid UUID",
+    "bytes_invalid_encoding": "Input should be encoded as the schema says",
+    "timezone_offset": "Input should have the time zone offset that the schema says",
+    "json_invalid": "Input should be JSON that can be read: valid Unicode, not nested too deeply",
+}
+_MOST_PROBLEMS = 20
+
+
+@dataclass(frozen=True)
+class ArgumentsModel:
+    """A pydantic model of a function's arguments.
+
+    Parameters
+    ----------
+    model
+        The model. Its fields have names of their own, since parameters may be called like
+        methods of a model; the arguments' names are their aliases.
+    fields
+        Python names of the parameters, by the model's fields.
+    schema
+        JSON Schema of the arguments.
+    """
+
+    model: type[BaseModel]
+    fields: Mapping[str, str]
+    schema: dict[str, Any]
+
+    def bind(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """The function's keyword arguments.
+
+        Raises
+        ------
+        ArgumentsError
+            If they do not fit.
+        """
+        try:
+            valid = self._valid(arguments)
+        except ValidationError as error:
+            raise ArgumentsError(_sentences(error, arguments)) from None
+        except (TypeError, ValueError, RecursionError):
+            raise ArgumentsError(("arguments: cannot be read as JSON",)) from None
+        return {name: getattr(valid, field) for field, name in self.fields.items()}
+
+    def _valid(self, arguments: Mapping[str, Any]) -> BaseModel:
+        # Read as JSON and strictly: "5" is no number and true is no 1, but a date is a string.
+        text = json.dumps(arguments)
+        try:
+            return self.model.model_validate_json(text, strict=True)
+        except ValidationError as error:
+            # JSON Schema counts 5.0 among the integers, pydantic does not.
+            if not any(fault["type"] in ("int_type", "literal_error", "enum") for fault in _faults(error)):
+                raise
+            return self.model.model_validate_json(json.dumps(_with_plain_integers(arguments)), strict=True)
+
+
+def arguments_model(
+    tool_name: str,
+    parameters: Sequence[inspect.Parameter],
+    types: Mapping[str, Any],
+    descriptions: Mapping[str, str],
+) -> ArgumentsModel:
+    """A model of a function's arguments.
+
+    Parameters
+    ----------
+    tool_name
+        Name of the tool, for messages.
+    parameters
+        The parameters that take arguments.
+    types
+        Their types by name.
+    descriptions
+        What the docstring says about them; what `Field` says wins.
+
+    Raises
+    ------
+    DeclarationError
+        If JSON Schema cannot describe a parameter; the text names it.
+    """
+    fields: dict[str, Any] = {}
+    names: dict[str, str] = {}
+    wire_names: dict[str, str] = {}
+    for number, parameter in enumerate(parameters):
+        annotation, default = types[parameter.name], parameter.default
+        if default is inspect.Parameter.empty:
+            default = PydanticUndefined
+        info = _field_info(tool_name, parameter.name, annotation, default)
+        wire_name = _wire_name(tool_name, parameter.name, info)
+        other = wire_names.setdefault(wire_name, parameter.name)
+        if other != parameter.name:
+            raise DeclarationError(
+                tool_name, f"parameters {other!r} and {parameter.name!r} share the alias {wire_name!r}"
+            )
+        said = info.description or descriptions.get(parameter.name)
+        extra = Field(validation_alias=wire_name, description=said) if said else Field(validation_alias=wire_name)
+        fields[f"p{number}"] = (Annotated[annotation, extra], ... if default is PydanticUndefined else default)
+        names[f"p{number}"] = parameter.name
+    try:
+        model: type[BaseModel] = create_model("Arguments", __config__=ConfigDict(extra="forbid"), **fields)
+        schema = without_warnings(model, "validation")
+    except SCHEMA_FAULTS as error:
+        raise _undescribable(tool_name, fields, names, error) from None
+    return ArgumentsModel(model, names, _tidy(tool_name, schema))
+
+
+def _field_info(tool_name: str, name: str, annotation: Any, default: Any) -> FieldInfo:
+    """What `Field` says about a parameter, in its annotation or as its default."""
+    try:
+        if default is PydanticUndefined:
+            return FieldInfo.from_annotation(annotation)
+        return FieldInfo.from_annotated_attribute(annotation, default)
+    except SCHEMA_FAULTS as error:
+        raise DeclarationError(tool_name, f"parameter {name!r} cannot be described: {fault_text(error)}") from None
+
+
+def _wire_name(tool_name: str, name: str, info: FieldInfo) -> str:
+    """The name of the argument: the parameter's, or its alias."""
+    alias = info.validation_alias if info.validation_alias is not None else info.alias
+    if alias is None:
+        return name
+    if not isinstance(alias, str) or not alias:
+        raise DeclarationError(
+            tool_name, f"parameter {name!r} has several aliases or a path; an argument has one name, so give one string"
+        )
+    return alias
+
+
+def _undescribable(
+    tool_name: str, fields: Mapping[str, Any], names: Mapping[str, str], error: Exception
+) -> DeclarationError:
+    """Find the parameter that pydantic stumbled over, and say what to do."""
+    for field, (annotation, _) in fields.items():
+        try:
+            without_warnings(TypeAdapter(annotation), "validation")
+        except SCHEMA_FAULTS as fault:
+            return DeclarationError(
+                tool_name,
+                f"parameter {names[field]!r} cannot be told as JSON Schema ({fault_text(fault)}); "
+                "take a type that JSON can carry, such as a pydantic model",
+            )
+    return DeclarationError(tool_name, f"its parameters cannot be told as JSON Schema: {fault_text(error)}")
+
+
+def _tidy(tool_name: str, schema: dict[str, Any]) -> dict[str, Any]:
+    """The schema in the order that people read it, with the kit's own touches."""
+    plain = without_made_up_titles(schema, "Arguments")
+    for name, inner in plain.get("properties", {}).items():
+        if "default" in inner and inner["default"] is None and inner.get("type", "null") != "null":
+            raise DeclarationError(
+                tool_name, f"parameter {name!r} defaults to None, which its type does not allow; write '... | None'"
+            )
+    ordered: dict[str, Any] = {"type": "object", "properties": plain.get("properties", {})}
+    if plain.get("required"):
+        ordered["required"] = plain["required"]
+    ordered["additionalProperties"] = False
+    if plain.get("$defs"):
+        ordered["$defs"] = plain["$defs"]
+    return with_headers_in_place(ordered)
+
+
+def _faults(error: ValidationError) -> list[Any]:
+    return list(error.errors(include_url=False, include_context=False, include_input=False))
+
+
+def _sentences(error: ValidationError, arguments: Mapping[str, Any]) -> tuple[str, ...]:
+    """One sentence for each place that something is wrong with, never quoting what was sent."""
+    reasons: dict[str, list[str]] = {}
+    for fault in _faults(error):
+        path = path_text(_real_path(fault["loc"], fault["type"], arguments), "arguments")
+        reason = _QUOTING.get(fault["type"], fault["msg"])
+        if reason not in reasons.setdefault(path, []):
+            reasons[path].append(reason)
+    sentences = [f"{path}: {' or '.join(why)}" for path, why in reasons.items()]
+    return tuple(sentences[:_MOST_PROBLEMS])
+
+
+def _real_path(loc: Sequence[str | int], kind: str, arguments: Any) -> list[str | int]:
+    """The part of pydantic's location that exists in the arguments.
+
+    Its locations also name the branches of unions, which a caller cannot look up.
+    """
+    path: list[str | int] = []
+    place = arguments
+    for number, part in enumerate(loc):
+        in_object = isinstance(place, Mapping) and part in place
+        if in_object or (isinstance(place, list) and isinstance(part, int) and 0 <= part < len(place)):
+            path.append(part)
+            place = place[part]
+        elif kind == "missing" and number == len(loc) - 1:
+            path.append(part)
+    return path
+
+
+def _with_plain_integers(value: Any) -> Any:
+    """The value with floats that are whole numbers written as integers."""
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    if isinstance(value, Mapping):
+        return {key: _with_plain_integers(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_with_plain_integers(inner) for inner in value]
+    return value

@@ -1,0 +1,272 @@
+"""What callers do with tasks: create, read, update, cancel. Each call names its owner."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from taskrail.call import ClientInfo
+from taskrail.engines import RunReport
+from taskrail.errors import (
+    EngineUnavailable,
+    InvalidParams,
+    NotStarted,
+    PayloadGone,
+    StartRefused,
+    StoreUnavailable,
+    TaskNotFound,
+)
+from taskrail.ids import is_task_id
+from taskrail.payloads import SMALL, Payloads, dump
+from taskrail.questions import check_response
+from taskrail.rail import links
+from taskrail.rail.changes import Changes
+from taskrail.rail.reports import Reports
+from taskrail.rail.runs import Runs
+from taskrail.results import error_result
+from taskrail.server import Tool
+from taskrail.settings import Settings
+from taskrail.store import Conflict
+from taskrail.task import Status, Task
+
+_log = logging.getLogger("taskrail")
+
+
+class Rail:
+    """The rail that tickets hang on.
+
+    Parameters
+    ----------
+    changes, runs, payloads, settings
+        How tasks change, what happens to their runs, where large payloads are, and the limits.
+    """
+
+    def __init__(self, changes: Changes, runs: Runs, payloads: Payloads, settings: Settings) -> None:
+        self._changes = changes
+        self._runs = runs
+        self._payloads = payloads
+        self._settings = settings
+        self.reports = Reports(changes, payloads, runs.budget_ms)
+
+    def new_task_id(self) -> str:
+        """An id that no task has: 32 hexadecimal characters, unguessable."""
+        return self._changes.ids.task_id()
+
+    def create(
+        self,
+        owner: str,
+        tool: Tool,
+        arguments: Mapping[str, Any],
+        client: ClientInfo,
+        *,
+        task_id: str | None = None,
+        sealed_until: int | None = None,
+        traceparent: str | None = None,
+    ) -> Task:
+        """Hang a ticket, start its work, hand it over: in that order.
+
+        Parameters
+        ----------
+        owner, tool, arguments, client
+            Whose task it is, which tool does it, with which (validated) arguments, for which client.
+        task_id
+            An id minted earlier, so that a repeated call finds its own task; None for a new one.
+        sealed_until
+            Until when that id may come again, in milliseconds since the epoch: the task stays that long.
+        traceparent
+            W3C trace context of the caller.
+
+        Returns
+        -------
+        Task
+            A task that `read` resolves, whose work has been started or will be by repair.
+
+        Raises
+        ------
+        NotStarted
+            The engine refused; nothing is stored.
+        TaskNotFound
+            The id belongs to somebody else, or to a task that has expired.
+        StoreUnavailable
+            The task may not have been stored; nothing was started.
+        """
+        policy = tool.policy
+        if policy is None or tool.runs_on is None:
+            raise ValueError(f"{tool.name!r} is no task tool.")
+        task_id = task_id or self.new_task_id()
+        now = self._changes.clock.now()
+        ttl = None if policy.keep_result_ms is None else policy.run_budget_ms + policy.keep_result_ms
+        if ttl is not None and sealed_until is not None:
+            ttl = max(ttl, sealed_until - now)
+        task = Task(
+            task_id=task_id,
+            owner=owner,
+            tool=tool.name,
+            engine=tool.runs_on.engine,
+            created_at=now,
+            updated_at=now,
+            ttl_ms=ttl,
+            keep_ms=policy.keep_result_ms,
+            poll_ms=policy.poll_interval_ms,
+            run_started_at=now,
+            run_deadline=now + policy.run_budget_ms,
+            client={key: client.capabilities[key] for key in _ASKABLE if key in client.capabilities},
+            traceparent=traceparent,
+            sealed_until=sealed_until,
+            nonce=self._changes.ids.nonce(),
+        )
+        task = replace(task, arguments=self._payloads.keep(task, "arguments", dump(arguments), SMALL))
+        try:
+            self._changes.store.create(task)
+        except Conflict as conflict:
+            return self._come_again(conflict.current, owner, tool)
+        return self._start_first(task)
+
+    def read(self, owner: str, task_id: object) -> Task:
+        """The caller's task, repaired if its run has been silent for too long.
+
+        Raises
+        ------
+        TaskNotFound
+            Unknown, expired, somebody else's, or no task id at all.
+        StoreUnavailable
+            No answer from the table.
+        """
+        return self._runs.repair(self._find(owner, task_id))
+
+    def detail(self, task: Task) -> dict[str, Any]:
+        """All that `tasks/get` tells: the view and exactly one of inputRequests, result and error.
+
+        A working and a cancelled task carry none (Tasks, section "Task Polling").
+
+        Raises
+        ------
+        StoreUnavailable
+            A payload could not be read just now.
+        """
+        view = task.view(self._changes.clock.now())
+        if task.status is Status.INPUT_REQUIRED:
+            view["inputRequests"] = {key: question.request() for key, question in task.outstanding.items()}
+        elif task.status is Status.COMPLETED:
+            view["result"] = self._result(task)
+        elif task.status is Status.FAILED:
+            view["error"] = self._payloads.load(task.error or "{}")
+        return view
+
+    def update(self, owner: str, task_id: object, responses: Mapping[str, Any]) -> None:
+        """Take answers to open questions; the last one sets the work going again.
+
+        Keys that are unknown, answered or superseded are ignored. A malformed answer to an open
+        question refuses the whole call and changes nothing (Tasks, section "Task Update Requests").
+
+        Raises
+        ------
+        InvalidParams
+            An answer is malformed; the message names its key.
+        TaskNotFound
+            As in `read`.
+        StoreUnavailable
+            The answers may not have been kept.
+        """
+        task = self._runs.repair(self._find(owner, task_id))
+        answers: dict[str, str] = {}
+        for key, question in task.outstanding.items():
+            if key not in responses:
+                continue
+            problem = check_response(question, responses[key])
+            if problem is not None:
+                raise InvalidParams(f"inputResponses[{key!r}]: {problem}")
+            answers[key] = self._payloads.keep(task, "answer", dump(responses[key]), SMALL)
+        if not answers:
+            return
+        now = self._changes.clock.now()
+        budget = self._runs.budget_ms(task)
+        after = self._changes.apply(task, lambda t: t.answered(answers, now, budget_ms=budget), tries=2)
+        if after.status is Status.WORKING and after.run > task.run and not after.claimed:
+            self._runs.start_next(after)
+
+    def cancel(self, owner: str, task_id: object) -> None:
+        """Ask for the task's end: at once where nobody is at work, else by telling the work.
+
+        Raises
+        ------
+        TaskNotFound
+            As in `read`.
+        StoreUnavailable
+            The wish may not have been kept.
+        """
+        task = self._find(owner, task_id)
+        repaired = self._runs.repair(task)
+        now = self._changes.clock.now()
+        after = self._changes.apply(repaired, lambda t: t.cancelling(now), tries=2)
+        if after is not repaired and not after.open and repaired.run_open:
+            self._runs.stop(after)
+
+    def run_ended(self, task_id: str, run: int, report: RunReport) -> None:
+        """A run is over, says its engine: the second line, beside the worker's own report.
+
+        Told twice, late, or for a task that nobody knows any more, it changes nothing.
+
+        Raises
+        ------
+        StoreUnavailable
+            Not settled; whoever tells must tell again.
+        """
+        if not is_task_id(task_id) or not report.ended:
+            return
+        task = self._changes.store.read(task_id)
+        if task is None or task.expired(self._changes.clock.now()):
+            return
+        try:
+            self._runs.settle(task, run, report)
+        except TaskNotFound:
+            return
+
+    def _find(self, owner: str, task_id: object) -> Task:
+        if not isinstance(task_id, str) or not is_task_id(task_id):
+            raise TaskNotFound
+        return self._changes.read(owner, task_id)
+
+    def _start_first(self, task: Task) -> Task:
+        try:
+            self._runs.start(task)
+        except StartRefused as error:
+            _log.error("task %s: the engine refused to start %s (%s)", task.task_id, task.tool, error)
+            if self._take_back(task):
+                raise NotStarted from error
+        except EngineUnavailable as error:
+            _log.warning("task %s: it is unknown whether its run started (%s)", task.task_id, error)
+        return task
+
+    def _take_back(self, task: Task) -> bool:
+        """Remove a ticket whose work was refused; False when a repeated call has taken it over."""
+        try:
+            return self._changes.store.delete(task)
+        except StoreUnavailable as error:
+            # Nobody holds this ticket; open, unstarted and unread, it expires.
+            _log.warning("task %s: not taken back (%s)", task.task_id, error)
+            return True
+
+    def _come_again(self, existing: Task | None, owner: str, tool: Tool) -> Task:
+        """A repeated call: its own task, started if the first call did not get that far."""
+        task = self._changes.visible(existing, owner)
+        if task.tool != tool.name:
+            raise TaskNotFound
+        if task.run == 1 and task.open and not task.claimed:
+            # A write of our own first: whoever hung this ticket can then no longer take it back.
+            task = self._changes.apply(task, lambda t: t.probed(self._changes.clock.now(), missing=False), tries=2)
+            if task.run == 1 and task.open and not task.claimed:
+                self._runs.start_next(task)
+        return task
+
+    def _result(self, task: Task) -> dict[str, Any]:
+        try:
+            result: dict[str, Any] = self._payloads.load(task.result or "{}")
+        except PayloadGone:
+            return error_result(f"The result of this task is no longer stored. Task {task.task_id}.")
+        return links.fresh(result, self._payloads, self._settings.link_seconds)
+
+
+_ASKABLE = ("elicitation", "sampling", "roots")

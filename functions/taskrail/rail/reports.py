@@ -1,0 +1,157 @@
+"""What a worker tells about its run. Each report holds only while the run is still that worker's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from taskrail.errors import StoreUnavailable, TaskNotFound, TaskrailError
+from taskrail.payloads import SMALL, Payloads
+from taskrail.questions import Question
+from taskrail.rail.changes import Changes, Move
+from taskrail.store import Conflict
+from taskrail.task import Progress, Task
+
+_PATIENT = 8
+"""Tries of a write that must not be lost; with their pauses they ride out some 20 s of outage."""
+
+
+class RunLost(TaskrailError):
+    """The run is no longer this worker's: the task has ended, or another run or attempt goes on."""
+
+
+class Reports:
+    """The worker's side of the rail.
+
+    Parameters
+    ----------
+    changes, payloads
+        How tasks change, and where large payloads are.
+    budget_ms
+        What the run after an answer may take, for a task, in milliseconds.
+    """
+
+    def __init__(self, changes: Changes, payloads: Payloads, budget_ms: Callable[[Task], int]) -> None:
+        self.payloads = payloads
+        self.clock = changes.clock
+        self._changes = changes
+        self._budget_ms = budget_ms
+
+    def claim(self, task_id: str, run: int, run_id: str, attempt: int) -> Task | None:
+        """Take up a run: the task with all that the work needs, or None when there is nothing to do.
+
+        A higher attempt takes over from a lower one; an equal rival gets None, as does a worker
+        whose run was superseded, cancelled, or has ended.
+
+        Parameters
+        ----------
+        run, run_id, attempt
+            Which run, the engine's id of it, and which attempt of it this is, from 1.
+
+        Raises
+        ------
+        StoreUnavailable
+            It may or may not have been claimed.
+        """
+        nonce = self._changes.ids.nonce()
+        for tried in range(1, _PATIENT + 1):
+            now = self.clock.now()
+            try:
+                task = self._changes.store.claim(task_id, run=run, run_id=run_id, attempt=attempt, now=now, nonce=nonce)
+            except Conflict:
+                return None
+            except StoreUnavailable:
+                if tried == _PATIENT:
+                    raise
+                self.clock.sleep(min(100 * 2**tried, 5_000))
+            else:
+                return task if task.open else None
+        raise AssertionError("unreachable")
+
+    def look(self, task: Task) -> Task:
+        """The task as it stands, for a worker that has nothing to tell but wants to hear.
+
+        Raises
+        ------
+        RunLost
+            The run is no longer this worker's.
+        StoreUnavailable
+            No answer.
+        """
+        current = self._changes.store.read(task.task_id)
+        if current is None or not _same_run(current, task):
+            raise RunLost
+        return current
+
+    def progress(self, task: Task, progress: Progress | None, message: str | None) -> Task:
+        """Tell how far the run is; hear, in the same call, whether it is to stop.
+
+        Raises
+        ------
+        RunLost, StoreUnavailable
+            As in `look`.
+        """
+        return self._apply(task, lambda t: t.reported(progress, message, self.clock.now()))
+
+    def step(self, task: Task, name: str, outcome: str) -> Task:
+        """Remember a step's outcome (JSON text) for every later run and attempt.
+
+        Raises
+        ------
+        RunLost, StoreUnavailable
+            As in `look`.
+        """
+        # Many small steps together must not outgrow the item.
+        inline = SMALL if sum(map(len, task.steps.values())) < 16 * SMALL else 0
+        stored = self.payloads.keep(task, "step", outcome, inline)
+        return self._apply(task, lambda t: t.stepped(name, stored), tries=_PATIENT)
+
+    def ask(self, task: Task, questions: Mapping[str, Question], answer_within_ms: int, *, hold: bool) -> Task:
+        """Open questions; the run ends with them unless it is held open.
+
+        Raises
+        ------
+        RunLost, StoreUnavailable
+            As in `look`.
+        """
+        budget = self._budget_ms(task)
+        return self._apply(
+            task,
+            lambda t: t.asked(questions, self.clock.now(), answer_within_ms=answer_within_ms, budget_ms=budget, hold=hold),
+            tries=_PATIENT,
+        )
+
+    def let_go(self, task: Task) -> Task:
+        """Stop holding the run open for an answer; when the answer has just come, the run goes on.
+
+        Raises
+        ------
+        RunLost, StoreUnavailable
+            As in `look`.
+        """
+        return self._apply(task, lambda t: t.let_go(), tries=_PATIENT)
+
+    def finish(self, task: Task, move: Move) -> Task:
+        """The terminal write of the run, repeated with patience: losing it would lose the work.
+
+        Raises
+        ------
+        RunLost, StoreUnavailable
+            As in `look`.
+        """
+        return self._apply(task, move, tries=_PATIENT)
+
+    def _apply(self, task: Task, move: Move, tries: int = 1) -> Task:
+        def fenced(current: Task) -> Task:
+            if not _same_run(current, task):
+                raise RunLost
+            return move(current)
+
+        try:
+            return self._changes.apply(task, fenced, tries=tries)
+        except TaskNotFound as error:
+            raise RunLost from error
+
+
+def _same_run(current: Task, mine: Task) -> bool:
+    """The fence: the run is open, and no later run or higher attempt has taken over."""
+    return current.open and current.run_open and current.run == mine.run and current.claim == mine.claim

@@ -1,0 +1,246 @@
+"""One tool as it was declared: what the wire lists, what the rail starts, what a worker runs."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from taskrail.compute import Compute, Policy
+from taskrail.errors import DeclarationError
+from taskrail.results import Returns, returns_of
+from taskrail.schemas import without_descriptions
+from taskrail.signature import Signature, signature_of
+
+Mode = Literal["optional", "required", "forbidden"]
+
+NAME = re.compile(r"[A-Za-z0-9_.-]{1,128}")
+JOB = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*(:[A-Za-z_]\w*)?")
+
+_HINTS = ("readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint")
+_ICON = ("src", "mimeType", "sizes", "theme")
+
+# Instructions that a function without a body consists of, in the Pythons from 3.11 on.
+_EMPTY = frozenset(
+    (
+        "CACHE",
+        "CALL",
+        "CALL_INTRINSIC_1",
+        "LOAD_COMMON_CONSTANT",
+        "LOAD_CONST",
+        "LOAD_CONST_IMMORTAL",
+        "LOAD_GLOBAL",
+        "NOP",
+        "NOT_TAKEN",
+        "POP_TOP",
+        "PRECALL",
+        "PUSH_NULL",
+        "RAISE_VARARGS",
+        "RERAISE",
+        "RESUME",
+        "RETURN_CONST",
+        "RETURN_GENERATOR",
+        "RETURN_VALUE",
+    )
+)
+
+
+@dataclass(frozen=True)
+class Tool:
+    """One tool of a server.
+
+    Parameters
+    ----------
+    name
+        Name on the wire.
+    description
+        What an agent reads.
+    kind
+        ``inline``: answered inside the request; ``task``: a job.
+    signature
+        What it takes.
+    returns
+        What its results look like.
+    mode
+        Whether clients get it as a task: ``optional``, ``required`` or ``forbidden``.
+    function
+        The function that was declared.
+    policy
+        Its durations; None for inline tools.
+    runs_on
+        Where it runs; None for inline tools.
+    job
+        Where the code of a heavy job lives, as ``package.module`` or ``package.module:function``.
+    before
+        The hook that runs inside the request before the task is created.
+    before_signature
+        What the hook takes.
+    title, annotations, icons, meta
+        As in ``tools/list``.
+    """
+
+    name: str
+    description: str
+    kind: Literal["inline", "task"]
+    signature: Signature
+    returns: Returns
+    mode: Mode
+    function: Callable[..., Any]
+    policy: Policy | None = None
+    runs_on: Compute | None = None
+    job: str | None = None
+    before: Callable[..., Any] | None = None
+    before_signature: Signature | None = None
+    title: str | None = None
+    annotations: dict[str, Any] | None = None
+    icons: list[dict[str, Any]] | None = None
+    meta: dict[str, Any] | None = None
+    given_output_schema: dict[str, Any] | None = field(default=None, repr=False)
+    given_schema: dict[str, Any] | None = field(default=None, repr=False)
+
+    def wire(self) -> dict[str, Any]:
+        """The tool's entry in ``tools/list``."""
+        entry: dict[str, Any] = {"name": self.name}
+        if self.title is not None:
+            entry["title"] = self.title
+        entry["description"] = self.description
+        entry["inputSchema"] = self.signature.input_schema
+        for key, value in (
+            ("outputSchema", self.returns.output_schema),
+            ("annotations", self.annotations),
+            ("icons", self.icons),
+            ("_meta", self.meta),
+        ):
+            if value is not None:
+                entry[key] = value
+        return entry
+
+    def load(self) -> Callable[..., Any]:
+        """The function that does the work, imported if it lives elsewhere.
+
+        Returns
+        -------
+        Callable
+            The declared function, or the one that `job` names; ``async def`` functions as they are.
+
+        Raises
+        ------
+        DeclarationError
+            If there is no such function, or it takes or returns something else than declared.
+        """
+        if self.job is None:
+            return self.function
+        module_name, _, name = self.job.partition(":")
+        name = name or self.function.__name__
+        body = getattr(importlib.import_module(module_name), name, None)
+        if not callable(body):
+            raise DeclarationError(
+                self.name,
+                f"job={self.job!r} needs a function {name!r} in {module_name}; "
+                "write it, or name another as 'module:function'",
+            )
+        taken = signature_of(self.name, body, schema=self.given_schema, allowed=frozenset(("task",)))
+        same = without_descriptions(taken.input_schema) == without_descriptions(self.signature.input_schema)
+        if not same or set(taken.parameters) != set(self.signature.parameters):
+            raise DeclarationError(
+                self.name, f"the function of job={self.job!r} takes other parameters than declared; make them the same"
+            )
+        if not self._injects_like(taken):
+            raise DeclarationError(
+                self.name,
+                f"the function of job={self.job!r} and its declaration must call their TaskContext by the same name",
+            )
+        returned = returns_of(self.name, body, self.given_output_schema)
+        if without_descriptions(returned.output_schema) != without_descriptions(self.returns.output_schema):
+            raise DeclarationError(
+                self.name, f"the function of job={self.job!r} returns another type than declared; make them the same"
+            )
+        loaded: Callable[..., Any] = body
+        return loaded
+
+    def _injects_like(self, other: Signature) -> bool:
+        """Whether keywords made for the declaration also call the other function."""
+        return dict(other.injected) == dict(self.signature.injected)
+
+
+def check_name(name: object) -> str:
+    """A tool's name, if the protocol allows it: 1 to 128 of ``A-Z a-z 0-9 _ . -``.
+
+    Raises
+    ------
+    DeclarationError
+        If it does not.
+    """
+    if not isinstance(name, str) or not NAME.fullmatch(name):
+        raise DeclarationError(str(name), "a name is 1 to 128 letters, digits, '_', '.' or '-'; give name='...'")
+    return name
+
+
+def check_annotations(name: str, annotations: object) -> dict[str, Any] | None:
+    """A tool's annotations, if they are ones that MCP knows."""
+    if annotations is None:
+        return None
+    if not isinstance(annotations, dict):
+        raise DeclarationError(name, "annotations is a dict such as {'readOnlyHint': True}")
+    for key, value in annotations.items():
+        if key == "title":
+            if not isinstance(value, str):
+                raise DeclarationError(name, "annotations: title is a text")
+        elif key not in _HINTS:
+            raise DeclarationError(name, f"annotations: {key!r} is unknown; there are title, {', '.join(_HINTS)}")
+        elif not isinstance(value, bool):
+            raise DeclarationError(name, f"annotations: {key} is True or False")
+    return annotations
+
+
+def check_icons(name: str, icons: object) -> list[dict[str, Any]] | None:
+    """A tool's icons, if a client could show them."""
+    if icons is None:
+        return None
+    if not isinstance(icons, list | tuple) or not all(isinstance(icon, dict) for icon in icons):
+        raise DeclarationError(name, "icons is a list of dicts such as {'src': 'https://...', 'mimeType': 'image/png'}")
+    for icon in icons:
+        source = icon.get("src")
+        if not isinstance(source, str) or not source.startswith(("https://", "http://", "data:")):
+            raise DeclarationError(name, "icons: each needs a src that is an http(s) or data URI")
+        unknown = [key for key in icon if key not in _ICON]
+        if unknown:
+            raise DeclarationError(name, f"icons: {unknown[0]!r} is unknown; there are {', '.join(_ICON)}")
+    return [dict(icon) for icon in icons]
+
+
+def check_job(name: str, job: object, function: Callable[..., Any]) -> str | None:
+    """Where a heavy job lives, if it says so and leaves the body to it."""
+    if job is None:
+        return None
+    if not isinstance(job, str) or not JOB.fullmatch(job):
+        raise DeclarationError(name, "job names a module under functions/, such as 'jobs.render_report'")
+    if not _has_empty_body(function):
+        raise DeclarationError(
+            name,
+            f"it has a body here and job={job!r} as well; move the body there and leave a docstring "
+            "(and `raise NotImplementedError`), or drop job=",
+        )
+    return job
+
+
+def _has_empty_body(function: Callable[..., Any]) -> bool:
+    """Whether a function consists of a docstring, ``pass``, ``...`` or ``raise NotImplementedError``."""
+    import dis
+
+    code = getattr(inspect.unwrap(function), "__code__", None)
+    if code is None:
+        return False
+    for instruction in dis.get_instructions(code):
+        if instruction.opname == "RAISE_VARARGS":
+            return set(code.co_names) <= {"NotImplementedError"}
+        if instruction.opname not in _EMPTY:
+            return False
+        if instruction.opname in ("RETURN_CONST", "RETURN_VALUE"):
+            break
+    return not code.co_names and all(
+        constant in (None, Ellipsis, function.__doc__) or constant == code.co_consts[0] for constant in code.co_consts
+    )

@@ -1,0 +1,142 @@
+"""The door: one API Gateway event in, one answer out, whatever the event holds."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from taskrail.access import Caller, identify
+from taskrail.errors import INTERNAL_ERROR, INVALID_REQUEST, InternalError, ProtocolError, RpcError
+from taskrail.results import error_result
+from taskrail.wire import jsonrpc, ladder, legacy, protocol
+from taskrail.wire.cors import Cors
+from taskrail.wire.envelope import Envelope, Reply, failure
+from taskrail.wire.http import HttpRequest, HttpResponse, accepts_answer
+from taskrail.wire.jsonrpc import Message, RequestId
+from taskrail.wire.methods import Methods, server_info
+from taskrail.wire.seal import Sealer
+
+if TYPE_CHECKING:
+    from taskrail.runtime import Runtime
+
+_ANSWER_MARGIN_MS = 2_000
+"""What is left of a Lambda's time for reading the result and sending it."""
+
+_LARGEST_ANSWER = 5_000_000
+"""Largest body, in bytes as Lambda counts them: escaped once more, inside its own JSON. It takes 6 MB."""
+
+_LONGEST_ESCAPE = 6
+"""Bytes that a character of the body takes at worst when it is escaped."""
+
+_log = logging.getLogger("taskrail")
+
+
+class App:
+    """Answers API Gateway events of both payload formats.
+
+    Parameters
+    ----------
+    runtime
+        The catalogue, the rail, the settings and the clock.
+    identify
+        Tells the caller of an event; tests put their own in its place.
+    """
+
+    def __init__(self, runtime: Runtime, identify: Callable[[Any], Caller] = identify) -> None:
+        server = runtime.server
+        self._identify = identify
+        self._settings = runtime.settings
+        self._clock = runtime.clock
+        self._find_tool = server.tools.get
+        self._envelope = Envelope(server_info(server))
+        self._methods = Methods(server, runtime.rail, runtime.clock, Sealer(runtime.settings.secret))
+        parameters = (header.name for tool in server.tools.values() for header in tool.signature.headers)
+        self._cors = Cors(runtime.settings.allowed_origins, parameters)
+
+    def handle(self, event: Any, remaining_ms: Callable[[], int] | None = None) -> dict[str, Any]:
+        """Answer one event; nothing escapes.
+
+        Parameters
+        ----------
+        event
+            What API Gateway hands to a proxy integration, payload format 1.0 or 2.0.
+        remaining_ms
+            Tells how many milliseconds the Lambda has left; None where nothing limits it.
+        """
+        try:
+            return self._respond(event, self._deadline(remaining_ms)).to_event()
+        except Exception:
+            _log.exception("an event could not be answered")
+            return failure(None, INTERNAL_ERROR, "Internal error.").to_event()
+
+    def _deadline(self, remaining_ms: Callable[[], int] | None) -> int:
+        budget = self._settings.wait_budget_ms
+        if remaining_ms is not None:
+            budget = min(budget, remaining_ms() - _ANSWER_MARGIN_MS)
+        return self._clock.now() + budget
+
+    def _respond(self, event: Any, deadline: int) -> HttpResponse:
+        request = HttpRequest.from_event(event)
+        if not self._cors.allows(request.headers):
+            return _refusal(403, "Pages of this origin may not call this server.")
+        if not request.at_endpoint:
+            response = _refusal(404, "Nothing here: this server answers POST /mcp.")
+        elif request.method == "OPTIONS":
+            response = HttpResponse(204, self._cors.preflight_headers(request.headers))
+        elif request.method != "POST":
+            response = _refusal(405, "Only POST is answered here: one JSON-RPC message each.", {"Allow": "POST"})
+        elif not accepts_answer(request.headers.get("accept")):
+            response = _refusal(406, "The Accept header rules out both application/json and text/event-stream.")
+        else:
+            response = self._answer(request, event, deadline)
+        return replace(response, headers={**response.headers, **self._cors.answer_headers(request.headers)})
+
+    def _answer(self, request: HttpRequest, event: Any, deadline: int) -> HttpResponse:
+        request_id: RequestId | None = None
+        try:
+            settings = self._settings
+            value = jsonrpc.loads(request.body, max_bytes=settings.max_body_bytes, max_depth=settings.max_depth)
+            request_id = jsonrpc.readable_id(value)
+            message = jsonrpc.message(value)
+            if request_id is None:
+                # No notification of this revision means anything to a server behind HTTP.
+                return HttpResponse(202)
+            return self._serve(request_id, message, request.headers, event, deadline)
+        except RpcError as error:
+            return failure(request_id, error.code, error.message, error.data, status=error.http_status)
+        except ProtocolError as error:
+            return failure(request_id, error.code, error.message, error.data)
+        except Exception:
+            _log.exception("a request could not be answered")
+            return failure(request_id, INTERNAL_ERROR, "Internal error.")
+
+    def _serve(
+        self, request_id: RequestId, message: Message, headers: Mapping[str, str], event: Any, deadline: int
+    ) -> HttpResponse:
+        if legacy.is_legacy(message, headers):
+            legacy.answer(message, headers)
+        route = ladder.climb(request_id, message, headers, self._find_tool)
+        owner = self._identify(event).owner if self._methods.needs_caller(route.method) else None
+        response = self._envelope.success(request_id, self._methods.answer(route, owner, deadline))
+        if _fits(response.body):
+            return response
+        if route.method != protocol.TOOLS_CALL:
+            _log.error("the answer to %s is larger than Lambda takes", route.method)
+            raise InternalError
+        text = (
+            f"The tool's result is larger than the {_LARGEST_ANSWER} bytes that an answer can carry. "
+            "Ask for less; the tool's author can make it a task, whose large results come as links."
+        )
+        return self._envelope.success(request_id, Reply(error_result(text)))
+
+
+def _refusal(status: int, message: str, headers: Mapping[str, str] | None = None) -> HttpResponse:
+    response = failure(None, INVALID_REQUEST, message, status=status)
+    return replace(response, headers={**response.headers, **(headers or {})})
+
+
+def _fits(body: str) -> bool:
+    return len(body) * _LONGEST_ESCAPE <= _LARGEST_ANSWER or len(json.dumps(body)) <= _LARGEST_ANSWER

@@ -1,0 +1,157 @@
+"""`tools/call`: from its parameters to a result, a question, a task, or an error."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from taskrail.call import Call, NeedInput
+from taskrail.clock import Clock
+from taskrail.errors import ArgumentsError, InvalidParams
+from taskrail.results import ResultError, error_result
+from taskrail.wire import user_code
+from taskrail.wire.envelope import TASK, Reply
+from taskrail.wire.ladder import Route
+from taskrail.wire.seal import LIFE_MS, Sealer, State
+from taskrail.wire.waiting import Waiting, input_required
+
+if TYPE_CHECKING:
+    from taskrail.rail.rail import Rail
+    from taskrail.server import Tool
+    from taskrail.task import Task
+
+
+class Calls:
+    """Calls tools.
+
+    Parameters
+    ----------
+    rail
+        Makes and reads tasks.
+    clock
+        Time, and its passing.
+    sealer
+        Signs what a question's retry brings back.
+    """
+
+    def __init__(self, rail: Rail, clock: Clock, sealer: Sealer) -> None:
+        self._rail = rail
+        self._clock = clock
+        self._sealer = sealer
+        self._waiting = Waiting(rail, clock, sealer)
+
+    def call(self, route: Route, owner: str, deadline: int) -> Reply:
+        """Call a tool.
+
+        Parameters
+        ----------
+        route
+            The request; it passed the ladder.
+        owner
+            Opaque key of the caller.
+        deadline
+            Moment at which the answer must be on its way, in milliseconds since the epoch.
+
+        Raises
+        ------
+        RpcError, ProtocolError
+            The request cannot be served, or the tool answers with a JSON-RPC error.
+        """
+        tool = route.tool
+        if tool is None:
+            raise InvalidParams("Unknown tool: this server has none of that name.")
+        arguments = _object(route.params, "arguments")
+        responses = _object(route.params, "inputResponses")
+        try:
+            bound = tool.signature.bind(arguments)
+        except ArgumentsError as error:
+            return Reply(error_result(f"The arguments do not fit the tool: {error}"))
+        state = self._state(route.params.get("requestState"), owner, tool, arguments)
+        if state is not None and state.started and state.task_id is not None:
+            task = self._waiting.answer(self._rail.read(owner, state.task_id), owner, responses)
+            return self._hand_over(route, tool, arguments, owner, task, deadline)
+        carried = {} if state is None else state.answers
+        call = Call(owner, route.client, {**responses, **carried})
+        try:
+            if tool.kind == "inline":
+                return Reply(_inline(tool, call, bound))
+            arguments_for_task = _prepared(tool, call, arguments, bound)
+        except NeedInput as need:
+            return self._ask(need, call, state, owner, tool, arguments)
+        except user_code.ToolEnded as end:
+            return Reply(end.result)
+        task = self._rail.create(
+            owner,
+            tool,
+            arguments_for_task,
+            route.client,
+            task_id=None if state is None else state.task_id,
+            sealed_until=None if state is None else state.expires_at,
+            traceparent=route.traceparent,
+        )
+        return self._hand_over(route, tool, arguments, owner, task, deadline)
+
+    def _state(self, text: Any, owner: str, tool: Tool, arguments: Mapping[str, Any]) -> State | None:
+        if text is None:
+            return None
+        return self._sealer.open(text, owner=owner, tool=tool.name, arguments=arguments, now=self._clock.now())
+
+    def _hand_over(
+        self, route: Route, tool: Tool, arguments: Mapping[str, Any], owner: str, task: Task, deadline: int
+    ) -> Reply:
+        if route.client.tasks:
+            return Reply(task.view(self._clock.now()), TASK)
+        return self._waiting.wait(task, tool, arguments, owner, route.client, deadline)
+
+    def _ask(
+        self,
+        need: NeedInput,
+        call: Call,
+        state: State | None,
+        owner: str,
+        tool: Tool,
+        arguments: Mapping[str, Any],
+    ) -> Reply:
+        asked = {question.key for question in need.questions}
+        carried = {} if state is None else state.answers
+        answers = {key: value for key, value in {**carried, **call.answered}.items() if key not in asked}
+        if state is None:
+            # The task gets its id at the first question, and all rounds end within one life: a retry
+            # sent twice meets the task that the first one made, for as long as it can be sent.
+            task_id = self._rail.new_task_id() if tool.kind == "task" else None
+            state = State(self._clock.now() + LIFE_MS, task_id=task_id)
+        state = State(state.expires_at, answers, state.task_id)
+        sealed = self._sealer.seal(state, owner=owner, tool=tool.name, arguments=arguments)
+        return input_required(list(need.questions), sealed)
+
+
+def _inline(tool: Tool, call: Call, bound: Mapping[str, Any]) -> dict[str, Any]:
+    value = user_code.run(tool.name, tool.load(), tool.signature.keywords(bound, call=call))
+    try:
+        return tool.returns.result(value)
+    except ResultError as error:
+        return error_result(f"The tool's result cannot be sent: {error}")
+    except Exception:
+        return user_code.unexpected(tool.name)
+
+
+def _prepared(tool: Tool, call: Call, arguments: dict[str, Any], bound: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments that the task gets: the caller's, changed by what the hook returned, if anything."""
+    if tool.before is None or tool.before_signature is None:
+        return arguments
+    changes = user_code.run(tool.name, tool.before, tool.before_signature.keywords(bound, call=call))
+    if not isinstance(changes, Mapping):
+        return arguments
+    try:
+        prepared = {**arguments, **changes}
+        tool.signature.bind(prepared)
+    except Exception as error:
+        raise user_code.ToolEnded(user_code.unexpected(tool.name)) from error
+    return prepared
+
+
+def _object(params: Mapping[str, Any], name: str) -> dict[str, Any]:
+    value = params.get(name, {})
+    if not isinstance(value, dict):
+        raise InvalidParams(f"params.{name} must be an object.")
+    return value

@@ -1,0 +1,158 @@
+"""API Gateway's events, of REST and HTTP APIs, to a request; and a response back to what it expects."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+JSON = "application/json"
+EVENT_STREAM = "text/event-stream"
+
+
+@dataclass(frozen=True)
+class HttpRequest:
+    """One HTTP request.
+
+    Parameters
+    ----------
+    method
+        In upper case.
+    path
+        Without the query; it may begin with a stage or a base path.
+    headers
+        By lower-case name. The values of a repeated header are joined by ``", "``, so that a second
+        value of a mirrored header cannot hide behind the first.
+    body
+        The bytes of the body; None when the event claims base64 but carries something else.
+    """
+
+    method: str
+    path: str
+    headers: Mapping[str, str]
+    body: bytes | None
+
+    @classmethod
+    def from_event(cls, event: Any) -> HttpRequest:
+        """Read an event of either payload format; whatever is missing is empty, nothing raises.
+
+        Parameters
+        ----------
+        event
+            Payload format 1.0 (REST API, HTTP API) or 2.0 (HTTP API, function URL).
+        """
+        event = _mapping(event)
+        if "rawPath" in event or event.get("version") == "2.0":
+            method = _mapping(_mapping(event.get("requestContext")).get("http")).get("method")
+            path = event.get("rawPath")
+        else:
+            method, path = event.get("httpMethod"), event.get("path")
+        return cls(
+            method=_text(method).upper(),
+            path=_text(path) or "/",
+            headers=_headers(event),
+            body=_body(event),
+        )
+
+    @property
+    def at_endpoint(self) -> bool:
+        """Whether the path is ``/mcp``: one segment (a stage, a base path) may precede, a slash may follow."""
+        segments = [segment for segment in self.path.split("/") if segment]
+        return segments[-1:] == ["mcp"] and len(segments) <= 2
+
+
+@dataclass(frozen=True)
+class HttpResponse:
+    """One HTTP response.
+
+    Parameters
+    ----------
+    status
+        HTTP status code.
+    headers
+        As they go out.
+    body
+        Text; empty for none.
+    """
+
+    status: int
+    headers: Mapping[str, str] = field(default_factory=dict)
+    body: str = ""
+
+    def to_event(self) -> dict[str, Any]:
+        """What a proxy integration returns; both payload formats take this form."""
+        return {"statusCode": self.status, "headers": dict(self.headers), "body": self.body, "isBase64Encoded": False}
+
+
+def accepts_answer(accept: str | None) -> bool:
+    """Whether an ``Accept`` header leaves room for JSON or for an event stream.
+
+    Clients must list both (basic/transports/streamable-http), but one that lists less is served all
+    the same: only a header that rules out both is refused.
+
+    Parameters
+    ----------
+    accept
+        The header's value; None or blank accepts everything.
+    """
+    if accept is None or not accept.strip(" \t,"):
+        return True
+    ranges = dict(_ranges(accept))
+    for media_type in (JSON, EVENT_STREAM):
+        candidates = (media_type, media_type.split("/")[0] + "/*", "*/*")
+        if next((ranges[name] for name in candidates if name in ranges), False):
+            return True
+    return False
+
+
+def _ranges(accept: str) -> Iterator[tuple[str, bool]]:
+    for item in accept.lower().split(","):
+        name, *parameters = (part.strip() for part in item.split(";"))
+        if name:
+            yield name, not any(_rules_out(parameter) for parameter in parameters)
+
+
+def _rules_out(parameter: str) -> bool:
+    name, _, value = parameter.partition("=")
+    if name.strip() != "q":
+        return False
+    try:
+        return float(value) <= 0
+    except ValueError:
+        return False
+
+
+def _headers(event: Mapping[str, Any]) -> dict[str, str]:
+    values: dict[str, list[str]] = {}
+    for name, value in _mapping(event.get("headers")).items():
+        if isinstance(value, str):
+            values.setdefault(name.lower(), []).append(value)
+    repeated: dict[str, list[str]] = {}
+    for name, several in _mapping(event.get("multiValueHeaders")).items():
+        if isinstance(several, list):
+            repeated.setdefault(name.lower(), []).extend(value for value in several if isinstance(value, str))
+    values.update({name: several for name, several in repeated.items() if several})
+    return {name: ", ".join(several) for name, several in values.items()}
+
+
+def _body(event: Mapping[str, Any]) -> bytes | None:
+    body = event.get("body")
+    if not isinstance(body, str):
+        return b""
+    data = body.encode("utf-8", "surrogatepass")
+    if event.get("isBase64Encoded") is not True:
+        return data
+    try:
+        return base64.b64decode(data, validate=True)
+    except binascii.Error:
+        return None
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    return {key: item for key, item in value.items() if isinstance(key, str)} if isinstance(value, Mapping) else {}
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else ""

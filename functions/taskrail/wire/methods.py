@@ -1,0 +1,150 @@
+"""The methods of this server, and the table from their names to what they do."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from taskrail.clock import Clock
+from taskrail.errors import TASKS_EXTENSION, InvalidParams, TaskNotFound
+from taskrail.ids import is_task_id
+from taskrail.wire import protocol
+from taskrail.wire.calls import Calls
+from taskrail.wire.envelope import Reply, sendable
+from taskrail.wire.ladder import Route
+from taskrail.wire.listen import listen
+from taskrail.wire.seal import Sealer
+
+if TYPE_CHECKING:
+    from taskrail.rail.rail import Rail
+    from taskrail.server import TaskServer
+
+_CACHE = {"ttlMs": protocol.CACHE_MS, "cacheScope": "public"}
+"""Neither the list nor the discovery depends on who asks."""
+
+
+class Methods:
+    """Answers requests that passed the ladder.
+
+    Parameters
+    ----------
+    server
+        The catalogue.
+    rail
+        The tasks.
+    clock
+        Time, and its passing.
+    sealer
+        Signs what a question's retry brings back.
+    """
+
+    def __init__(self, server: TaskServer, rail: Rail, clock: Clock, sealer: Sealer) -> None:
+        self._rail = rail
+        self._tools = [tool.wire() for tool in server.tools.values()]
+        self._discovery = _discovery(server)
+        self._open = {protocol.DISCOVER: self._discover, protocol.TOOLS_LIST: self._list, protocol.LISTEN: listen}
+        self._owned = {
+            protocol.TOOLS_CALL: Calls(rail, clock, sealer).call,
+            protocol.TASKS_GET: self._get,
+            protocol.TASKS_UPDATE: self._update,
+            protocol.TASKS_CANCEL: self._cancel,
+        }
+
+    def needs_caller(self, method: str) -> bool:
+        """Whether a method reads or makes what belongs to somebody; discovery must not fail for want of one."""
+        return method in self._owned
+
+    def answer(self, route: Route, owner: str | None, deadline: int) -> Reply:
+        """What the method answers.
+
+        Parameters
+        ----------
+        route
+            The request; it passed the ladder.
+        owner
+            Opaque key of the caller; needed where `needs_caller` says so.
+        deadline
+            Moment at which the answer must be on its way, in milliseconds since the epoch.
+
+        Raises
+        ------
+        RpcError, ProtocolError
+            The answer is an error.
+        """
+        if owner is None:
+            return self._open[route.method](route)
+        return self._owned[route.method](route, owner, deadline)
+
+    def _discover(self, route: Route) -> Reply:
+        return Reply(self._discovery)
+
+    def _list(self, route: Route) -> Reply:
+        cursor = route.params.get("cursor")
+        start = 0 if cursor is None else _position(cursor, len(self._tools))
+        end = start + protocol.PAGE_SIZE
+        fields: dict[str, Any] = {"tools": self._tools[start:end], **_CACHE}
+        if end < len(self._tools):
+            fields["nextCursor"] = _cursor(end)
+        return Reply(fields)
+
+    def _get(self, route: Route, owner: str, deadline: int) -> Reply:
+        fields = self._rail.detail(self._rail.read(owner, _task_id(route.params)))
+        error = fields.get("error")
+        if isinstance(error, Mapping):
+            fields = {**fields, "error": {**error, "code": sendable(error["code"])}}
+        return Reply(fields)
+
+    def _update(self, route: Route, owner: str, deadline: int) -> Reply:
+        task_id = _task_id(route.params)
+        responses = route.params.get("inputResponses")
+        if not isinstance(responses, dict):
+            raise InvalidParams("params.inputResponses must be an object.")
+        self._rail.update(owner, task_id, responses)
+        return Reply({})
+
+    def _cancel(self, route: Route, owner: str, deadline: int) -> Reply:
+        self._rail.cancel(owner, _task_id(route.params))
+        return Reply({})
+
+
+def server_info(server: TaskServer) -> dict[str, Any]:
+    """The server as it describes itself on every result (basic/index, "Implementation").
+
+    Parameters
+    ----------
+    server
+        The catalogue.
+    """
+    info = {"name": server.name, "version": server.version}
+    return info if server.title is None else {**info, "title": server.title}
+
+
+def _discovery(server: TaskServer) -> dict[str, Any]:
+    fields: dict[str, Any] = {
+        "supportedVersions": list(protocol.SUPPORTED_VERSIONS),
+        "capabilities": {"tools": {}, "extensions": {TASKS_EXTENSION: {}}},
+    }
+    if server.instructions is not None:
+        fields["instructions"] = server.instructions
+    return {**fields, **_CACHE}
+
+
+def _task_id(params: Mapping[str, Any]) -> str:
+    task_id = params.get("taskId")
+    if not is_task_id(task_id):
+        raise TaskNotFound
+    return str(task_id)
+
+
+def _cursor(position: int) -> str:
+    return base64.urlsafe_b64encode(f"tools:{position}".encode("ascii")).decode("ascii").rstrip("=")
+
+
+def _position(cursor: Any, count: int) -> int:
+    """The place where a page begins; only a cursor that this list gives out is one."""
+    pages = range(protocol.PAGE_SIZE, count, protocol.PAGE_SIZE)
+    for position in pages:
+        if cursor == _cursor(position):
+            return position
+    raise InvalidParams("params.cursor is not one that this list gave: list again without it.")

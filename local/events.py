@@ -1,0 +1,139 @@
+"""The local EventBridge: tells `handlers.run_events` how each run ended.
+
+A process of its own, so that neither the catalogue's code nor a slow table can hold up the
+supervisor. What it has not passed on when it dies, its successor passes on: the supervisor's
+records say what is due.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import signal
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+from uuid import uuid4
+
+from local.child import Wiring, vanish, when_cut
+from local.engine import LocalEngine, execution_arn
+from local.http_event import Invocation
+from local.stack import ACCOUNT, REGION
+from taskrail import clock
+from taskrail.engines import RunState
+from taskrail.errors import EngineUnavailable
+
+TRIES = 5
+"""Deliveries of one event; after that the next read of the task settles it."""
+
+_STATUS = {
+    RunState.SUCCEEDED: "SUCCEEDED",
+    RunState.FAILED: "FAILED",
+    RunState.TIMED_OUT: "TIMED_OUT",
+    RunState.STOPPED: "ABORTED",
+}
+
+log = logging.getLogger("taskrail.local")
+
+
+def event_of(end: Mapping[str, Any]) -> dict[str, Any]:
+    """The event that EventBridge carries when an execution ends.
+
+    Parameters
+    ----------
+    end
+        The supervisor's account of a run that is over.
+    """
+    tool, name = end["tool"], end["name"]
+    arn = execution_arn(tool, name)
+    detail = {
+        "executionArn": arn,
+        "stateMachineArn": f"arn:aws:states:{REGION}:{ACCOUNT}:stateMachine:{tool}",
+        "name": name,
+        "status": _STATUS[RunState(end["state"])],
+        "startDate": end["startedAt"],
+        "stopDate": end["endedAt"],
+        "input": json.dumps(end["payload"], separators=(",", ":"), sort_keys=True),
+        "output": None,
+    }
+    if end["reason"] is not None:
+        detail |= {"error": end["reason"], "cause": f"The job process ended: {end['reason']}."}
+    return {
+        "version": "0",
+        "id": str(uuid4()),
+        "detail-type": "Step Functions Execution Status Change",
+        "source": "aws.states",
+        "account": ACCOUNT,
+        "time": clock.iso(end["endedAt"]),
+        "region": REGION,
+        "resources": [arn],
+        "detail": detail,
+    }
+
+
+class Deliveries:
+    """Takes ends from the supervisor, one after the other, and delivers each.
+
+    Parameters
+    ----------
+    engine
+        The line to the supervisor.
+    handler
+        Takes an event and a context; what it raises makes the delivery fail.
+    time
+        The time.
+    """
+
+    def __init__(self, engine: LocalEngine, handler: Callable[[dict[str, Any], Any], Any], time: clock.Clock) -> None:
+        self._engine = engine
+        self._handler = handler
+        self._time = time
+
+    def one(self) -> bool:
+        """Wait a while for an end and deliver it; whether there was one."""
+        try:
+            end = self._engine.ask({"do": "ended"}).get("ok")
+        except EngineUnavailable:
+            # The supervisor is being started again.
+            self._time.sleep(100)
+            return False
+        if end is None:
+            return False
+        self._deliver(event_of(end))
+        try:
+            self._engine.ask({"do": "reported", "name": end["name"]})
+        except EngineUnavailable:
+            # Delivered once more later, which EventBridge does too.
+            return False
+        return True
+
+    def _deliver(self, event: dict[str, Any]) -> None:
+        for attempt in range(TRIES):
+            try:
+                self._handler(event, Invocation(event["id"], self._time))
+                return
+            except Exception:
+                log.info("the end of a run could not be passed on", exc_info=True)
+                self._time.sleep(200 * 2**attempt)
+        log.warning("the end of a run was not passed on; the next read of its task settles it")
+
+
+def main(argv: Sequence[str]) -> None:
+    """Be the local EventBridge of a stack."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    wiring = Wiring.of(argv)
+    stack = wiring.stack
+    when_cut(wiring.lifeline, lambda: vanish(stack))
+    logging.basicConfig(format="%(message)s", level=logging.INFO if stack.verbose else logging.WARNING, stream=sys.stderr)
+    logging.getLogger("botocore").setLevel(logging.WARNING)
+    from handlers.run_events import bind
+    from local.assemble import runtime_of
+
+    deliveries = Deliveries(LocalEngine(stack.socket, within=20.0), bind(runtime_of(stack)), clock.SystemClock())
+    wiring.ready()
+    while True:
+        deliveries.one()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

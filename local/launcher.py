@@ -1,0 +1,286 @@
+"""Starts the processes of a local stack, watches them, and ends all of them.
+
+::
+
+    launcher ─┬─ aws          moto: DynamoDB and S3; when it dies, the tasks are gone, and the stack ends
+              ├─ supervisor ─── job processes, each a session of its own
+              ├─ front        the API; started again when it dies
+              └─ events       tells the API's code how runs ended; started again when it dies
+
+The launcher owns the listening sockets: a process that is started again finds the connections made
+meanwhile. It holds the only write end of the lifeline, whose end tells all others that it is gone,
+even after SIGKILL.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from local.child import NOTHING, Wiring
+from local.processes import end_session
+from local.records import Records
+from local.stack import HOST, ROOT, Stack
+
+READY_WITHIN = 60.0
+END_WITHIN = 8.0
+MOST_FAILURES = 5
+"""How often in a row a process may die before it was ready; after that the stack ends."""
+
+_LONGEST_SOCKET_PATH = 100
+
+
+class CannotStart(Exception):
+    """The stack cannot start; the message is one line that says why."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """What the command line asks for.
+
+    Parameters
+    ----------
+    port
+        Port of the front; 0 for a free one.
+    catalogue
+        Module that has the `server`.
+    ready_file
+        File that is written once the stack serves, or None.
+    verbose
+        Whether requests and ends of runs are shown.
+    """
+
+    port: int
+    catalogue: str
+    ready_file: Path | None = None
+    verbose: bool = False
+
+
+@dataclass
+class _Child:
+    """One kind of process, and the one of it that runs now."""
+
+    module: str
+    listener: socket.socket | None = None
+    process: subprocess.Popen[bytes] | None = None
+    ready: asyncio.Event = field(default_factory=asyncio.Event)
+    facts: dict[str, Any] = field(default_factory=dict)
+    failures: int = 0
+
+    @property
+    def runs(self) -> bool:
+        """Whether the process has not ended."""
+        return self.process is not None and self.process.poll() is None
+
+
+class Launcher:
+    """One local stack, from start to end.
+
+    Parameters
+    ----------
+    options
+        What the command line asks for.
+    say
+        Shows a text to the person at the terminal.
+    """
+
+    def __init__(self, options: Options, say: Callable[[str], None]) -> None:
+        self._options = options
+        self._say = say
+        self._told = asyncio.Event()
+        self._failed: str | None = None
+        self._ending = False
+        self._signals = 0
+        self._children: list[_Child] = []
+        self._lifeline = (NOTHING, NOTHING)
+        self.stack: Stack | None = None
+
+    async def run(self, announce: Callable[[Stack, dict[str, Any]], str]) -> int:
+        """Start, serve until a signal, end; the exit code.
+
+        Parameters
+        ----------
+        announce
+            Makes the start-up text from the stack and the front's facts.
+        """
+        loop = asyncio.get_running_loop()
+        # Before anything exists that would have to be removed again.
+        for signum in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            loop.add_signal_handler(signum, self._on_signal)
+        loop.add_signal_handler(signal.SIGCHLD, self._on_child)
+        try:
+            with self._prepared() as stack:
+                self.stack = stack
+                try:
+                    for child in self._children:
+                        self._spawn(child)
+                    if await self._all_ready():
+                        front = self._children[2]
+                        self._say(announce(stack, front.facts))
+                        self._write_ready_file(stack)
+                        await self._told.wait()
+                finally:
+                    await self._end(stack)
+        except CannotStart as problem:
+            self._failed = self._failed or str(problem)
+        if self._failed is not None:
+            print(f"taskrail: {self._failed}", file=sys.stderr, flush=True)
+            return 1
+        return 0
+
+    @contextlib.contextmanager
+    def _prepared(self) -> Iterator[Stack]:
+        """The sockets, the lifeline and the directory; all are gone afterwards."""
+        with contextlib.ExitStack() as cleanup:
+            front = cleanup.enter_context(_listen(self._options.port))
+            aws = cleanup.enter_context(_listen(0))
+            directory = Path(cleanup.enter_context(_directory()))
+            stack = Stack(
+                directory=directory,
+                port=front.getsockname()[1],
+                aws_port=aws.getsockname()[1],
+                catalogue=self._options.catalogue,
+                verbose=self._options.verbose,
+            )
+            stack.save()
+            supervisor = cleanup.enter_context(socket.socket(socket.AF_UNIX))
+            supervisor.bind(str(stack.socket))
+            supervisor.listen(128)
+            self._lifeline = os.pipe()
+            for descriptor in self._lifeline:
+                cleanup.callback(os.close, descriptor)
+            self._children = [
+                _Child("local.aws", aws),
+                _Child("local.supervisor", supervisor),
+                _Child("local.front", front),
+                _Child("local.events"),
+            ]
+            yield stack
+
+    def _spawn(self, child: _Child) -> None:
+        assert self.stack is not None
+        status_read, status_write = os.pipe()
+        listener = NOTHING if child.listener is None else child.listener.fileno()
+        wiring = Wiring(self.stack, self._lifeline[0], status_write, listener)
+        child.ready.clear()
+        try:
+            child.process = subprocess.Popen(
+                [sys.executable, "-m", child.module, *wiring.arguments()],
+                stdin=subprocess.DEVNULL,
+                env=self.stack.environment(),
+                pass_fds=wiring.descriptors(),
+                # Ctrl-C goes to the terminal's group: the launcher alone decides who ends when.
+                start_new_session=True,
+            )
+        except OSError as error:
+            os.close(status_read)
+            raise CannotStart(f"{child.module} could not be started: {error.strerror}") from error
+        finally:
+            os.close(status_write)
+        asyncio.get_running_loop().add_reader(status_read, self._on_status, child, status_read)
+
+    def _on_status(self, child: _Child, status: int) -> None:
+        """A process said that it is ready, or died before it could."""
+        line = os.read(status, 1_000_000)
+        asyncio.get_running_loop().remove_reader(status)
+        os.close(status)
+        if line:
+            child.facts = json.loads(line)
+            child.failures = 0
+            child.ready.set()
+
+    def _on_signal(self) -> None:
+        self._signals += 1
+        self._told.set()
+        if self._signals > 1:
+            # Asked twice: no grace for anybody.
+            for child in self._children:
+                if child.runs and child.process is not None:
+                    child.process.terminate()
+
+    def _on_child(self) -> None:
+        """Start again what died, as long as the stack lives."""
+        for child in self._children:
+            if child.process is None or child.runs or self._ending:
+                continue
+            name, code = child.module, child.process.returncode
+            served = child.ready.is_set()
+            child.process = None
+            child.failures += 0 if served else 1
+            if name == "local.aws":
+                self._fail("the local AWS ended, and the tasks with it" if served else "the local AWS did not start")
+            elif not served and (child.failures >= MOST_FAILURES or not self._serving):
+                self._fail(f"{name} did not start (exit code {code}); what it printed stands above")
+            else:
+                self._say(f"{name} ended (exit code {code}) and is started again")
+                try:
+                    self._spawn(child)
+                except CannotStart as problem:
+                    self._fail(str(problem))
+
+    @property
+    def _serving(self) -> bool:
+        """Whether the stack has been ready once: only then is a death worth another try."""
+        return self._all_were_ready
+
+    _all_were_ready = False
+
+    def _fail(self, why: str) -> None:
+        self._failed = self._failed or why
+        self._told.set()
+
+    async def _all_ready(self) -> bool:
+        """Wait for every process; False when a signal or a failure came first."""
+        everyone = asyncio.ensure_future(asyncio.wait_for(self._each_ready(), READY_WITHIN))
+        told = asyncio.ensure_future(self._told.wait())
+        done, pending = await asyncio.wait([everyone, told], return_when=asyncio.FIRST_COMPLETED)
+        for task in pending:
+            task.cancel()
+        if told in done:
+            return False
+        if everyone.exception() is not None:
+            raise CannotStart(f"not ready within {READY_WITHIN:.0f} s")
+        self._all_were_ready = True
+        return True
+
+    async def _each_ready(self) -> None:
+        for child in self._children:
+            await child.ready.wait()
+
+    async def _end(self, stack: Stack) -> None:
+        """End the processes in the order in which they need each other; jobs may still report to the local AWS."""
+        self._ending = True
+        if self._options.ready_file is not None:
+            self._options.ready_file.unlink(missing_ok=True)
+        if self._children:
+            aws, supervisor, front, events = self._children
+            await _ended(front)
+            await _ended(supervisor)
+            _end_leftovers(stack)
+            await _ended(events)
+            await _ended(aws)
+
+    def _write_ready_file(self, stack: Stack) -> None:
+        path = self._options.ready_file
+        if path is None:
+            return
+        processes = {child.module: child.process.pid for child in self._children if child.process is not None}
+        facts = {"url": stack.url, "endpoint": stack.endpoint, "directory": str(stack.directory), "processes": processes}
+        try:
+            new = path.with_name(f"{path.name}.new")
+            new.write_text(json.dumps({**facts, "pid": os.getpid()}), encoding="utf-8")
+            os.replace(new, path)
+        except OSError as error:
+            raise CannotStart(f"the ready file cannot be written: {error.strerror}") from error

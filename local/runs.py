@@ -1,0 +1,303 @@
+"""The supervisor's runs: started once per name, watched, told to end, killed, recorded.
+
+All of it happens in one thread, on one event loop: two requests for the same name are one after the
+other, and the first of them decides.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import signal
+import subprocess
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from local.processes import Identity, alive, end_session, identify, tell
+from local.records import KILL_AFTER_MS, STOP, TIME_OUT, Record, Records
+from taskrail.clock import Clock
+from taskrail.engines import RunState
+
+MOST_RUNNING = 100
+"""Runs at a time; one more is refused, as an account's concurrency would refuse it."""
+
+_LOOK_EVERY = 0.05
+
+log = logging.getLogger("taskrail.local")
+
+
+class Refused(Exception):
+    """The run was not started; the message says why."""
+
+
+@dataclass
+class _Run:
+    """A run in the memory of this supervisor: its record, and what watches it."""
+
+    record: Record
+    ended: asyncio.Event = field(default_factory=asyncio.Event)
+    process: subprocess.Popen[bytes] | None = None
+    identity: Identity | None = None
+    timer: asyncio.TimerHandle | None = None
+
+
+class Runs:
+    """Every run of one stack, by name.
+
+    Parameters
+    ----------
+    records
+        Where they are remembered.
+    command
+        Makes the command line of a job process from the run's name and the descriptor of its lock.
+    environment
+        Variables of job processes.
+    descriptors
+        What job processes inherit besides the lock.
+    clock
+        The time.
+    on_end
+        Called with the record of each run that ended.
+    """
+
+    def __init__(
+        self,
+        records: Records,
+        command: Callable[[str, int], Sequence[str]],
+        environment: Mapping[str, str],
+        descriptors: Sequence[int],
+        clock: Clock,
+        on_end: Callable[[Record], None],
+    ) -> None:
+        self._records = records
+        self._command = command
+        self._environment = dict(environment)
+        self._descriptors = tuple(descriptors)
+        self._clock = clock
+        self._on_end = on_end
+        self._runs: dict[str, _Run] = {}
+        self._closed = False
+        self._looking = False
+
+    def start(self, tool: str, name: str, payload: dict[str, Any], timeout_ms: int) -> None:
+        """Start the run `name`; a name that was started already stays as it is.
+
+        Raises
+        ------
+        Refused
+            Nothing was started under this name.
+        """
+        if name in self._runs:
+            return
+        if self._closed:
+            raise Refused("The local stack is ending.")
+        if len(self.running()) >= MOST_RUNNING:
+            raise Refused(f"More than {MOST_RUNNING} runs at a time are not started on one machine.")
+        run = _Run(Record(name, tool, payload, timeout_ms, self._clock.now()))
+        try:
+            self._records.write(run.record)
+            self._spawn(run)
+        except OSError as error:
+            self._records.remove(name)
+            raise Refused(f"The job process could not be started: {error.strerror}.") from error
+        self._runs[name] = run
+        self._set_timer(run)
+
+    def _spawn(self, run: _Run) -> None:
+        name = run.record.name
+        self._records.temporary(name).mkdir(mode=0o700, exist_ok=True)
+        lock = self._records.lock(name)
+        try:
+            with open(self._records.log(name), "ab") as output:
+                run.process = subprocess.Popen(
+                    self._command(name, lock),
+                    stdin=subprocess.DEVNULL,
+                    stdout=output,
+                    stderr=subprocess.STDOUT,
+                    env={**self._environment, "TMPDIR": str(self._records.temporary(name))},
+                    pass_fds=(lock, *self._descriptors),
+                    start_new_session=True,
+                )
+        finally:
+            # The process holds the lock from here on, whatever becomes of the supervisor.
+            os.close(lock)
+        run.identity = identify(run.process.pid)
+
+    def record(self, name: str) -> Record | None:
+        """How the run `name` stands; None if it is unknown."""
+        run = self._runs.get(name)
+        return None if run is None else run.record
+
+    def running(self) -> list[Record]:
+        """Runs that are not over."""
+        return [run.record for run in self._runs.values() if not run.record.over]
+
+    def unreported(self) -> list[Record]:
+        """Runs that are over and whose end was not passed on, the earliest first."""
+        records = [run.record for run in self._runs.values() if run.record.over and not run.record.reported]
+        return sorted(records, key=lambda record: record.ended_at or 0)
+
+    def reported(self, name: str) -> None:
+        """The end of the run `name` was passed on."""
+        run = self._runs.get(name)
+        if run is not None and run.record.over:
+            self._save(run, replace(run.record, reported=True))
+
+    async def stop(self, name: str, within: float) -> bool:
+        """Tell the run `name` to end; True once it has, or if it is unknown.
+
+        Parameters
+        ----------
+        within
+            How long to wait for its end, in seconds. It is killed after its grace in any case.
+        """
+        run = self._runs.get(name)
+        if run is None or run.record.over:
+            return True
+        self._ask(run, STOP)
+        try:
+            await asyncio.wait_for(run.ended.wait(), within)
+        except TimeoutError:
+            return False
+        return True
+
+    def kill_all(self) -> None:
+        """Kill every run's session at once."""
+        self._closed = True
+        for run in self._runs.values():
+            if not run.record.over:
+                self._kill(run)
+
+    async def close(self, within: float) -> None:
+        """Start nothing more, tell every run to end, and kill what has not ended in so many seconds."""
+        self._closed = True
+        open_runs = [run for run in self._runs.values() if not run.record.over]
+        for run in open_runs:
+            self._ask(run, STOP)
+            if run.identity is not None:
+                # No time for a job to notice by itself: SIGINT interrupts it where it is.
+                tell(run.identity, signal.SIGINT)
+        if open_runs:
+            ends = [asyncio.ensure_future(run.ended.wait()) for run in open_runs]
+            await asyncio.wait(ends, timeout=within)
+            self.kill_all()
+            await asyncio.wait(ends, timeout=within)
+
+    def adopt(self) -> None:
+        """Take over what an earlier supervisor started: watch what lives, settle what has gone."""
+        for record in self._records.all():
+            run = _Run(record, identity=self._records.identity(record.name))
+            if record.over:
+                run.ended.set()
+            elif self._lives(run):
+                self._set_timer(run)
+            elif run.identity is None:
+                # Its supervisor died before the process was born: nothing was started.
+                self._records.remove(record.name)
+                continue
+            self._runs[record.name] = run
+        self.look()
+
+    def look(self) -> None:
+        """Settle every run whose process has gone. To be called on SIGCHLD; adopted runs are polled."""
+        for run in self._runs.values():
+            if run.record.over:
+                continue
+            if run.process is not None:
+                self._look_at_child(run, run.process)
+            elif not self._lives(run):
+                if run.identity is not None:
+                    end_session(run.identity)
+                self._end(run, self._records.exit_code(run.record.name))
+        if not self._looking and any(run.process is None and not run.record.over for run in self._runs.values()):
+            self._looking = True
+            asyncio.get_running_loop().call_later(_LOOK_EVERY, self._look_again)
+
+    def _look_again(self) -> None:
+        self._looking = False
+        self.look()
+
+    def _look_at_child(self, run: _Run, process: subprocess.Popen[bytes]) -> None:
+        # Its number stays its own until its exit code is read: whatever else is left of the session goes first.
+        if os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
+            return
+        end_session(run.identity or Identity(process.pid, ""))
+        self._end(run, process.wait())
+
+    def _lives(self, run: _Run) -> bool:
+        """Whether an adopted run's process lives: its identity tells; while there is none yet, its lock does."""
+        if run.identity is None:
+            run.identity = self._records.identity(run.record.name)
+            if run.identity is None:
+                return self._records.locked(run.record.name)
+            if run.record.asked is not None:
+                # Told to end before it could be told anything.
+                end_session(run.identity)
+        return alive(run.identity)
+
+    def _ask(self, run: _Run, why: str) -> None:
+        """Tell the process itself, not what it started, so that it can clean up; the kill later takes all."""
+        if run.record.asked is None:
+            self._save(run, replace(run.record, asked=why, asked_at=self._clock.now()))
+            if run.identity is not None:
+                tell(run.identity, signal.SIGTERM)
+            self._set_timer(run)
+
+    def _set_timer(self, run: _Run) -> None:
+        if run.timer is not None:
+            run.timer.cancel()
+        record = run.record
+        due, then = (record.deadline, self._time_out) if record.asked is None else (record.asked_at + KILL_AFTER_MS, self._kill)
+        delay = max(0, due - self._clock.now()) / 1000
+        run.timer = asyncio.get_running_loop().call_later(delay, then, run)
+
+    def _time_out(self, run: _Run) -> None:
+        self._ask(run, TIME_OUT)
+
+    def _kill(self, run: _Run) -> None:
+        if run.identity is not None:
+            end_session(run.identity)
+        elif run.process is not None:
+            run.process.kill()
+
+    def _end(self, run: _Run, code: int | None) -> None:
+        if run.timer is not None:
+            run.timer.cancel()
+        state, reason = _ending(run.record, code)
+        self._records.clear_temporary(run.record.name)
+        self._save(run, replace(run.record, state=state, reason=reason, ended_at=self._clock.now()))
+        run.ended.set()
+        self._on_end(run.record)
+
+    def _save(self, run: _Run, record: Record) -> None:
+        run.record = record
+        try:
+            self._records.write(record)
+        except OSError:
+            # A full disk must not stop the supervision of what runs; its memory is right all the same.
+            log.exception("the record of a run could not be written")
+
+
+def _ending(record: Record, code: int | None) -> tuple[RunState, str | None]:
+    """How a run ended, from why it was told to end and its exit code (None: nobody saw one)."""
+    if record.asked == STOP:
+        return RunState.STOPPED, None
+    if record.asked == TIME_OUT:
+        return RunState.TIMED_OUT, None
+    if code is None:
+        # Nobody knows why: the rail tells its caller so when there is no reason.
+        return RunState.FAILED, None
+    if code == 0:
+        return RunState.SUCCEEDED, None
+    if code > 0:
+        return RunState.FAILED, f"exit code {code}"
+    return RunState.FAILED, f"signal {_signal_name(-code)}"
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return str(number)

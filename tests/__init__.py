@@ -1,0 +1,1 @@
+"""All tests: `make test`, `make test-clients`, `make conformance`."""

@@ -1,0 +1,1 @@
+"""Real clients against the local stack: `make test-clients`."""

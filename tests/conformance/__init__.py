@@ -1,0 +1,1 @@
+"""The official conformance suite against the local stack: `make conformance`."""

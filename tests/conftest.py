@@ -1,0 +1,27 @@
+"""What all tests share: no test ever finds real credentials or a real network of AWS.
+
+`functions/` and the root are import roots through `pythonpath` in pyproject.toml, as they are in a
+Lambda and in the local stack.
+"""
+
+from __future__ import annotations
+
+import os
+
+from hypothesis import HealthCheck, settings
+
+# Set while pytest loads, before any test module can build a client.
+os.environ.update(
+    AWS_ACCESS_KEY_ID="testing",
+    AWS_SECRET_ACCESS_KEY="testing",
+    AWS_SESSION_TOKEN="testing",
+    AWS_DEFAULT_REGION="eu-central-1",
+    AWS_REGION="eu-central-1",
+    AWS_EC2_METADATA_DISABLED="true",
+)
+for name in ("AWS_PROFILE", "AWS_ENDPOINT_URL", "AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE"):
+    os.environ.pop(name, None)
+
+# Examples are judged by what they show, not by how long a shared machine took for one.
+settings.register_profile("taskrail", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("taskrail")
