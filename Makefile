@@ -19,7 +19,7 @@ SUITE := node_modules/.installed-suite
 FASTMCP := .venv-fastmcp/.installed
 STRANDS := .venv-strands/.installed
 
-TYPED := $(wildcard functions/taskrail functions/handlers functions/tools functions/catalogue.py local infra)
+TYPED := $(wildcard functions/taskrail functions/handlers functions/tools functions/jobs functions/catalogue.py local infra demo)
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 

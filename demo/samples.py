@@ -1,4 +1,4 @@
-"""Real documents that are already there: Python's help topics, its library's sources, and those of what is installed."""
+"""Real documents: the help topics of Python, the sources of its library and of the installed packages."""
 
 from __future__ import annotations
 

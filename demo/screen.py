@@ -10,6 +10,7 @@ from typing import Protocol
 from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, Progress, TaskID, TextColumn
+from rich.table import Column, Table
 
 from demo.tasks import State
 
@@ -18,10 +19,15 @@ STEP = 0.25
 
 
 def progress_of(state: State) -> tuple[float, float] | None:
-    """Units done and in all, from the vendor key of a task's `_meta`; None while there are none."""
+    """Units done and in all, from the vendor key of a task's `_meta`; None while there are none.
+
+    A job may end sooner after its last report than progress is written: completed means all of it.
+    """
     numbers = (state.meta or {}).get(PROGRESS, {})
     done, total = numbers.get("done"), numbers.get("total")
-    return (done, total) if done is not None and total else None
+    if done is None or not total:
+        return None
+    return (total, total) if state.status == "completed" else (done, total)
 
 
 class Meter(Protocol):
@@ -41,7 +47,7 @@ class Bar:
 
     def show(self, state: State) -> None:
         """Show the state that a poll brought."""
-        done, total = progress_of(state) or (0, None)
+        done, total = progress_of(state) or (0, None if state.status == "working" else 1)
         self.progress.update(self.row, completed=done, total=total, description=words(state))
 
 
@@ -54,12 +60,13 @@ class Lines:
 
     def show(self, state: State) -> None:
         """Show the state that a poll brought, unless it says nothing new."""
-        done, total = progress_of(state) or (0, 1)
-        subject = words(state).split("  ")[0].rstrip("0123456789 of")
-        now = (state.status, subject, done / total // STEP)
+        numbers = progress_of(state)
+        share = numbers[0] / numbers[1] if numbers else 0.0
+        now = (state.status, words(state).rstrip("0123456789 of"), share // STEP)
         if now != self.last:
             self.last = now
-            self.console.print(f"    {words(state)}  {done / total:.0%}", markup=False, soft_wrap=True)
+            percent = f"  {share:.0%}" if numbers else ""
+            self.console.print(f"   {words(state)}{percent}", markup=False, soft_wrap=True)
 
 
 class Screen:
@@ -83,15 +90,24 @@ class Screen:
 
     def say(self, text: str) -> None:
         """One fact."""
-        self._console.print(f"   {text}", markup=False, soft_wrap=True)
+        self._line("   ", text)
 
     def ok(self, text: str) -> None:
         """One fact that was checked."""
-        self._console.print(f" [green]✓[/green] {escape(text)}", soft_wrap=True)
+        self._line(" [green]✓[/green] ", text)
 
     def end(self, text: str) -> None:
         """The last line."""
         self._console.print(f"\n[bold green]{escape(text)}[/bold green]", soft_wrap=True)
+
+    def _line(self, mark: str, text: str) -> None:
+        if not self._console.is_terminal:
+            self._console.print(mark + escape(text), soft_wrap=True)
+            return
+        columns = Table.grid()
+        columns.add_column(width=3)
+        columns.add_row(mark, escape(text))
+        self._console.print(columns)
 
     @contextmanager
     def meter(self) -> Iterator[Meter]:
@@ -99,12 +115,9 @@ class Screen:
         if not self._console.is_terminal:
             yield Lines(self._console)
             return
-        columns = (
-            TextColumn("   {task.description}"),
-            BarColumn(bar_width=30),
-            TextColumn("{task.percentage:>3.0f} %"),
-        )
-        with Progress(*columns, console=self._console) as progress:
+        text = TextColumn("   {task.description}", table_column=Column(min_width=43, no_wrap=True))
+        percent = TextColumn("{task.percentage:>3.0f} %")
+        with Progress(text, BarColumn(26), percent, console=self._console) as progress:
             yield Bar(progress, progress.add_task("", total=None))
 
 

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import os
-import re
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from demo.errors import StoryBroken
 
 ROOT = Path(__file__).resolve().parent.parent
-URL = re.compile(r"http://127\.0\.0\.1:\d+/mcp")
 START_SECONDS = 60.0
 STOP_SECONDS = 15.0
 
@@ -34,12 +34,12 @@ def local_stack(folder: Path) -> Iterator[str]:
     StoryBroken
         It does not start, does not stop at an interrupt, or leaves a process or a file behind.
     """
-    log, files = folder / "local.log", folder / "files"
+    log, ready, files = folder / "local.log", folder / "ready.json", folder / "files"
     files.mkdir()
     with log.open("wb") as output:
         # A session of its own: Ctrl-C reaches the demo alone, which then stops the stack in order.
         process = subprocess.Popen(
-            [sys.executable, "-u", "-m", "local", "--port", "0"],
+            [sys.executable, "-u", "-m", "local", "--port", "0", "--ready-file", str(ready)],
             cwd=ROOT,
             env={**os.environ, "TMPDIR": str(files)},
             stdin=subprocess.DEVNULL,
@@ -48,7 +48,8 @@ def local_stack(folder: Path) -> Iterator[str]:
             start_new_session=True,
         )
     try:
-        yield _url(process, log)
+        told = _wait_until_ready(process, ready, log)
+        yield told["url"]
     except BaseException:
         _interrupt(process)
         raise
@@ -56,15 +57,18 @@ def local_stack(folder: Path) -> Iterator[str]:
         raise StoryBroken(f"the local stack did not stop within {STOP_SECONDS:.0f} s of an interrupt")
     if process.returncode not in (0, 130, -signal.SIGINT):
         raise StoryBroken(f"the local stack ended with {process.returncode}:\n{_tail(log)}")
+    if any(_exists(os.kill, pid) for pid in told["processes"].values()):
+        raise StoryBroken("the local stack left processes behind")
     if left := sorted(path.name for path in files.iterdir()):
         raise StoryBroken(f"the local stack left files behind: {', '.join(left)}")
 
 
-def _url(process: subprocess.Popen[bytes], log: Path) -> str:
+def _wait_until_ready(process: subprocess.Popen[bytes], ready: Path, log: Path) -> dict[str, Any]:
     deadline = time.monotonic() + START_SECONDS
     while time.monotonic() < deadline:
-        if match := URL.search(log.read_text(errors="replace")):
-            return match.group()
+        if ready.exists():
+            told: dict[str, Any] = json.loads(ready.read_text())
+            return told
         if process.poll() is not None:
             raise StoryBroken(f"the local stack ended with {process.returncode} before it was ready:\n{_tail(log)}")
         time.sleep(0.05)
@@ -86,10 +90,12 @@ def _interrupt(process: subprocess.Popen[bytes]) -> bool:
 
 
 def _alive(process: subprocess.Popen[bytes]) -> bool:
-    if process.poll() is None:
-        return True
+    return process.poll() is None or _exists(os.killpg, process.pid)
+
+
+def _exists(kill: Callable[[int, int], None], number: int) -> bool:
     try:
-        os.killpg(process.pid, 0)
+        kill(number, 0)
     except ProcessLookupError:
         return False
     except PermissionError:

@@ -10,6 +10,7 @@ import time
 import urllib.request
 import zipfile
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -59,7 +60,8 @@ class Story:
             await self._meet(client)
             await self._quick(client)
             await self._begin(client, documents)
-        self._screen.say("The client hangs up; the job does not notice.")
+        self._screen.say("The client hangs up for a second; the job goes on.")
+        await anyio.sleep(1)
         async with self._connect() as client:
             await self._resume(client, documents)
             await self._ask(client)
@@ -79,7 +81,7 @@ class Story:
         tools = {tool.name: tool for tool in (await client.list_tools()).tools}
         for name in ("measure_text", "count_words", "redact_documents"):
             expect(name in tools, f"the tool {name} is not listed")
-            self._screen.say(f"{name:18}{(tools[name].description or '').splitlines()[0]}")
+            self._screen.say(f"{name:17}{(tools[name].description or '').splitlines()[0]}")
 
     async def _quick(self, client: Client) -> None:
         self._screen.chapter("A quick tool answers at once", "tools/call measure_text")
@@ -92,14 +94,12 @@ class Story:
     async def _begin(self, client: Client, documents: list[dict[str, Any]]) -> None:
         characters = sum(len(document["text"]) for document in documents)
         self._screen.chapter("A long tool hands out a ticket", "tools/call count_words")
-        self._screen.say(
-            f"{len(documents)} documents, {characters:,} characters: Python's help topics and sources"
-        )
+        self._screen.say(f"{len(documents)} documents, {characters:,} characters: Python's help topics and sources")
         task = await self._start(client, "count_words", {"documents": documents})
         self._ticket.write_text(task.task_id)
         self._screen.say(f"The client writes the task id to the file {self._ticket.name} and watches.")
         with self._screen.meter() as meter:
-            states = await self._follow(task, meter, until=_well_under_way)
+            states = await self._follow(task, meter, until=lambda state: progress_of(state) is not None)
         expect(states[-1].status == "working", f"the task was {states[-1].status} before the client could hang up")
 
     async def _resume(self, client: Client, documents: list[dict[str, Any]]) -> None:
@@ -111,8 +111,9 @@ class Story:
         result = await self._result(task, states[-1], "count_words")
         told = result.structured_content
         expect(told["documents"] == len(documents), "the summary counts another number of documents")
-        frequent = ", ".join(f"{each['word']} {each['count']:,}" for each in told["most_frequent"][:4])
-        self._screen.ok(f"{told['words']:,} words, {told['distinct_words']:,} distinct; most frequent: {frequent}")
+        frequent = ", ".join(f"{each['word']} {each['count']:,}" for each in told["most_frequent"][:5])
+        self._screen.ok(f"{told['words']:,} words, {told['distinct_words']:,} of them distinct")
+        self._screen.say(f"Most frequent: {frequent}")
         pair = told["closest"]
         self._screen.say(f"Most alike: {pair['first']} and {pair['second']} ({pair['similarity']})")
 
@@ -133,18 +134,21 @@ class Story:
         with self._screen.meter() as meter:
             states = await self._follow(task, meter)
         waiting = states[-1]
+        asked_at = datetime.now(UTC)
         expect(waiting.status == "input_required", f"the job did not ask but is {waiting.status}")
         await task.answer(waiting.input_requests or {})
         after = await task.get()
         expect(not after.input_requests, "the question is still there after the answer was acknowledged")
         with self._screen.meter() as meter:
             states = await self._follow(task, meter)
-        again = any((state.status_message or "").startswith("Scanning") for state in states)
-        expect(not again, "the documents were scanned a second time")
-        self._screen.ok("the second run went straight on: the scan was paid once")
         result = await self._result(task, states[-1], "redact_documents")
-        self._screen.ok(f"{result.structured_content}")
-
+        told = result.structured_content
+        self._screen.ok(
+            f"{told['emails']} e-mail and {told['ip_addresses']} IPv4 addresses in {told['documents']} documents"
+        )
+        scanned_at = datetime.fromisoformat(told["scanned_at"])
+        expect(scanned_at < asked_at, "the documents were scanned a second time after the answer")
+        self._screen.ok("The run after the answer had the scan of the run before the question: it was paid once")
         data = await self._attachment(result, "redacted.zip")
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             texts = [archive.read(name).decode() for name in sorted(archive.namelist())]
@@ -168,7 +172,7 @@ class Story:
         self._screen.ok(f"the work stopped, {time.monotonic() - asked:.1f} s after it was asked to")
 
     async def _unknown(self, client: Client) -> None:
-        self._screen.chapter("Nobody gets a ticket that is not theirs", "tasks/get")
+        self._screen.chapter("A ticket that was never given out", "tasks/get")
         refusals = set()
         for task_id in (secrets.token_hex(16), "no-such-task"):
             try:
@@ -220,11 +224,6 @@ class Story:
         self._screen.say(f"It asks: {params.message}")
         self._screen.say("The client answers: yes, but leave the card numbers.")
         return ElicitResult(action="accept", content={"redact": True, "kinds": ["email", "ip"]})
-
-
-def _well_under_way(state: State) -> bool:
-    numbers = progress_of(state)
-    return numbers is not None and (state.status_message or "").startswith("Comparing") and numbers[0] < numbers[1]
 
 
 def _download(url: str) -> bytes:

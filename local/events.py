@@ -124,7 +124,9 @@ def main(argv: Sequence[str]) -> None:
     wiring = Wiring.of(argv)
     stack = wiring.stack
     when_cut(wiring.lifeline, lambda: vanish(stack))
-    logging.basicConfig(format="%(message)s", level=logging.INFO if stack.verbose else logging.WARNING, stream=sys.stderr)
+    logging.basicConfig(
+        format="%(message)s", level=logging.INFO if stack.verbose else logging.WARNING, stream=sys.stderr
+    )
     logging.getLogger("botocore").setLevel(logging.WARNING)
     from handlers.run_events import bind
     from local.assemble import runtime_of

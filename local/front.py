@@ -284,7 +284,9 @@ class Exchange(BaseHTTPRequestHandler):
         self.connection.settimeout(READ_WITHIN_MS / 1000)
         self.wfile.flush()
         if self.server.verbose:
-            log.info("%s %s %s", self.command or "-", getattr(self, "path", "-").partition("?")[0], int(response.status))
+            log.info(
+                "%s %s %s", self.command or "-", getattr(self, "path", "-").partition("?")[0], int(response.status)
+            )
 
     def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
         """Refuse what `http.server` could not read; never with its words, which repeat what was sent."""
@@ -319,7 +321,9 @@ def main(argv: Sequence[str]) -> None:
     wiring = Wiring.of(argv)
     stack = wiring.stack
     when_cut(wiring.lifeline, lambda: vanish(stack))
-    logging.basicConfig(format="%(message)s", level=logging.INFO if stack.verbose else logging.WARNING, stream=sys.stderr)
+    logging.basicConfig(
+        format="%(message)s", level=logging.INFO if stack.verbose else logging.WARNING, stream=sys.stderr
+    )
     logging.getLogger("botocore").setLevel(logging.WARNING)
     from local.assemble import CatalogueError, runtime_of
 

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 import json
 import os
 import shutil
@@ -32,7 +33,7 @@ from typing import Any
 from local.child import NOTHING, Wiring
 from local.processes import end_session
 from local.records import Records
-from local.stack import HOST, ROOT, Stack
+from local.stack import HOST, Stack
 
 READY_WITHIN = 60.0
 END_WITHIN = 8.0
@@ -102,6 +103,7 @@ class Launcher:
         self._told = asyncio.Event()
         self._failed: str | None = None
         self._ending = False
+        self._served = False
         self._signals = 0
         self._children: list[_Child] = []
         self._lifeline = (NOTHING, NOTHING)
@@ -118,7 +120,9 @@ class Launcher:
         loop = asyncio.get_running_loop()
         # Before anything exists that would have to be removed again.
         for signum in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            loop.add_signal_handler(signum, self._on_signal)
+            # nohup ignores SIGHUP for a process that is to outlive its terminal.
+            if signal.getsignal(signum) is not signal.SIG_IGN or signum is not signal.SIGHUP:
+                loop.add_signal_handler(signum, self._on_signal)
         loop.add_signal_handler(signal.SIGCHLD, self._on_child)
         try:
             with self._prepared() as stack:
@@ -127,9 +131,8 @@ class Launcher:
                     for child in self._children:
                         self._spawn(child)
                     if await self._all_ready():
-                        front = self._children[2]
-                        self._say(announce(stack, front.facts))
-                        self._write_ready_file(stack)
+                        self._say(announce(stack, self._children[2].facts))
+                        self._write_ready_file()
                         await self._told.wait()
                 finally:
                     await self._end(stack)
@@ -198,8 +201,9 @@ class Launcher:
         os.close(status)
         if line:
             child.facts = json.loads(line)
-            child.failures = 0
             child.ready.set()
+            if self._served:
+                self._write_ready_file()
 
     def _on_signal(self) -> None:
         self._signals += 1
@@ -207,7 +211,7 @@ class Launcher:
         if self._signals > 1:
             # Asked twice: no grace for anybody.
             for child in self._children:
-                if child.runs and child.process is not None:
+                if child.process is not None:
                     child.process.terminate()
 
     def _on_child(self) -> None:
@@ -215,27 +219,19 @@ class Launcher:
         for child in self._children:
             if child.process is None or child.runs or self._ending:
                 continue
-            name, code = child.module, child.process.returncode
-            served = child.ready.is_set()
-            child.process = None
-            child.failures += 0 if served else 1
-            if name == "local.aws":
-                self._fail("the local AWS ended, and the tasks with it" if served else "the local AWS did not start")
-            elif not served and (child.failures >= MOST_FAILURES or not self._serving):
-                self._fail(f"{name} did not start (exit code {code}); what it printed stands above")
+            code, child.process = child.process.returncode, None
+            was_ready = child.ready.is_set()
+            child.failures = 0 if was_ready else child.failures + 1
+            if child.module == "local.aws" and was_ready:
+                self._fail("the local AWS ended, and all tasks with it")
+            elif child.failures >= (MOST_FAILURES if self._served else 1):
+                self._fail(f"{child.module} did not start (exit code {code})")
             else:
-                self._say(f"{name} ended (exit code {code}) and is started again")
+                self._say(f"{child.module} ended (exit code {code}); it is started again")
                 try:
                     self._spawn(child)
                 except CannotStart as problem:
                     self._fail(str(problem))
-
-    @property
-    def _serving(self) -> bool:
-        """Whether the stack has been ready once: only then is a death worth another try."""
-        return self._all_were_ready
-
-    _all_were_ready = False
 
     def _fail(self, why: str) -> None:
         self._failed = self._failed or why
@@ -252,7 +248,7 @@ class Launcher:
             return False
         if everyone.exception() is not None:
             raise CannotStart(f"not ready within {READY_WITHIN:.0f} s")
-        self._all_were_ready = True
+        self._served = True
         return True
 
     async def _each_ready(self) -> None:
@@ -272,15 +268,69 @@ class Launcher:
             await _ended(events)
             await _ended(aws)
 
-    def _write_ready_file(self, stack: Stack) -> None:
-        path = self._options.ready_file
-        if path is None:
+    def _write_ready_file(self) -> None:
+        path, stack = self._options.ready_file, self.stack
+        if path is None or stack is None:
             return
         processes = {child.module: child.process.pid for child in self._children if child.process is not None}
-        facts = {"url": stack.url, "endpoint": stack.endpoint, "directory": str(stack.directory), "processes": processes}
+        facts = {
+            "url": stack.url,
+            "endpoint": stack.endpoint,
+            "directory": str(stack.directory),
+            "processes": processes,
+        }
         try:
             new = path.with_name(f"{path.name}.new")
             new.write_text(json.dumps({**facts, "pid": os.getpid()}), encoding="utf-8")
             os.replace(new, path)
         except OSError as error:
-            raise CannotStart(f"the ready file cannot be written: {error.strerror}") from error
+            self._fail(f"the ready file cannot be written: {error.strerror}")
+
+
+async def _ended(child: _Child) -> None:
+    """End a process: politely, then not."""
+    process = child.process
+    if process is None:
+        return
+    process.terminate()
+    until = asyncio.get_running_loop().time() + END_WITHIN
+    while process.poll() is None:
+        if asyncio.get_running_loop().time() > until:
+            process.kill()
+        await asyncio.sleep(0.01)
+
+
+def _end_leftovers(stack: Stack) -> None:
+    """Kill what an ended supervisor left behind, if it could not end everything itself."""
+    records = Records(stack.runs)
+    for record in records.all():
+        identity = records.identity(record.name)
+        if not record.over and identity is not None:
+            end_session(identity)
+
+
+def _listen(port: int) -> socket.socket:
+    listener = socket.socket(socket.AF_INET)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind((HOST, port))
+        listener.listen(128)
+    except OSError as error:
+        listener.close()
+        if error.errno == errno.EADDRINUSE:
+            raise CannotStart(f"port {port} is in use; choose another with --port, or 0 for a free one") from error
+        raise CannotStart(f"port {port} cannot be used: {error.strerror}") from error
+    return listener
+
+
+@contextlib.contextmanager
+def _directory() -> Iterator[str]:
+    path = tempfile.mkdtemp(prefix="taskrail-")
+    if len(path) + len("/supervisor.sock") > _LONGEST_SOCKET_PATH:
+        os.rmdir(path)
+        # The path of a socket has about a hundred bytes, however long the way to the temporary files is.
+        path = tempfile.mkdtemp(prefix="taskrail-", dir="/tmp")
+    try:
+        yield path
+    finally:
+        shutil.rmtree(path, ignore_errors=True)

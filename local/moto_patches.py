@@ -23,7 +23,9 @@ def apply() -> None:
     """
     found = version("moto")
     if found != MOTO:
-        raise WrongMoto(f"the local stack needs moto {MOTO} and found {found}: pip install 'moto[dynamodb,s3,server]=={MOTO}'")
+        raise WrongMoto(
+            f"the local stack needs moto {MOTO} and found {found}: pip install 'moto[dynamodb,s3,server]=={MOTO}'"
+        )
     _one_dynamodb_call_at_a_time()
     _keep_connections()
 
@@ -39,7 +41,7 @@ def _one_dynamodb_call_at_a_time() -> None:
         with lock:
             return original(self)
 
-    DynamoHandler.call_action = call_action
+    DynamoHandler.call_action = call_action  # type: ignore[method-assign]
 
 
 def _keep_connections() -> None:

@@ -249,7 +249,9 @@ class Runs:
         if run.timer is not None:
             run.timer.cancel()
         record = run.record
-        due, then = (record.deadline, self._time_out) if record.asked is None else (record.asked_at + KILL_AFTER_MS, self._kill)
+        due, then = (
+            (record.deadline, self._time_out) if record.asked is None else (record.asked_at + KILL_AFTER_MS, self._kill)
+        )
         delay = max(0, due - self._clock.now()) / 1000
         run.timer = asyncio.get_running_loop().call_later(delay, then, run)
 

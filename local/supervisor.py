@@ -197,7 +197,8 @@ def main(argv: Sequence[str]) -> None:
     logging.basicConfig(
         format="%(message)s", level=logging.INFO if wiring.stack.verbose else logging.WARNING, stream=sys.stderr
     )
-    asyncio.run(supervise(wiring))
+    # Not asyncio.run: it would cancel the connections that still wait, loudly, where nobody cares any more.
+    asyncio.new_event_loop().run_until_complete(supervise(wiring))
     sys.stderr.flush()
     os._exit(0)
 

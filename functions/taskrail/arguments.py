@@ -59,20 +59,18 @@ class ArgumentsModel:
             valid = self._valid(arguments)
         except ValidationError as error:
             raise ArgumentsError(_sentences(error, arguments)) from None
-        except (TypeError, ValueError, RecursionError):
-            raise ArgumentsError(("arguments: cannot be read as JSON",)) from None
         return {name: getattr(valid, field) for field, name in self.fields.items()}
 
     def _valid(self, arguments: Mapping[str, Any]) -> BaseModel:
         # Read as JSON and strictly: "5" is no number and true is no 1, but a date is a string.
-        text = json.dumps(arguments)
+        text = _json(arguments)
         try:
             return self.model.model_validate_json(text, strict=True)
         except ValidationError as error:
             # JSON Schema counts 5.0 among the integers, pydantic does not.
             if not any(fault["type"] in ("int_type", "literal_error", "enum") for fault in _faults(error)):
                 raise
-            return self.model.model_validate_json(json.dumps(_with_plain_integers(arguments)), strict=True)
+            return self.model.model_validate_json(_json(_with_plain_integers(arguments)), strict=True)
 
 
 def arguments_model(
@@ -178,6 +176,13 @@ def _tidy(tool_name: str, schema: dict[str, Any]) -> dict[str, Any]:
     if plain.get("$defs"):
         ordered["$defs"] = plain["$defs"]
     return with_headers_in_place(ordered)
+
+
+def _json(arguments: Any) -> str:
+    try:
+        return json.dumps(arguments)
+    except (TypeError, ValueError, RecursionError):
+        raise ArgumentsError(("arguments: nested too deeply, or a number too long",)) from None
 
 
 def _faults(error: ValidationError) -> list[Any]:

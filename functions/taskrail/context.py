@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import base64
 import json
 import mimetypes
@@ -54,7 +53,12 @@ class Attachment:
 
     def block(self) -> dict[str, Any]:
         """The resource link that stands for it in the stored result."""
-        link: dict[str, Any] = {"type": "resource_link", "uri": self.pointer, "name": self.name, "mimeType": self.mime_type}
+        link: dict[str, Any] = {
+            "type": "resource_link",
+            "uri": self.pointer,
+            "name": self.name,
+            "mimeType": self.mime_type,
+        }
         if self.size is not None:
             link["size"] = self.size
         if self.description is not None:
@@ -221,6 +225,8 @@ class TaskContext:
 
     async def step_async(self, name: str, work: Callable[[], Awaitable[T]]) -> T:
         """`step` for work that is awaited."""
+        import asyncio
+
         stored = self._channel.task.steps.get(name)
         if stored is None:
             self.check()
@@ -352,7 +358,9 @@ class TaskContext:
         for key, question in questions.items():
             known = task.questions.get(key)
             if known is not None and known != question:
-                raise QuestionError(f"The key {key!r} already stands for another question; give this one a key of its own.")
+                raise QuestionError(
+                    f"The key {key!r} already stands for another question; give this one a key of its own."
+                )
             if not question.allowed(task.client):
                 kind = ", ".join(question.requires())
                 raise QuestionError(f"The client that made this task did not declare {kind}, so it cannot be asked.")
@@ -375,7 +383,9 @@ class TaskContext:
         try:
             text = json.dumps(record, separators=(",", ":"), allow_nan=False)
         except (TypeError, ValueError) as error:
-            raise ToolError(f"The outcome of the step {name!r} cannot be remembered: it must be bytes or JSON.") from error
+            raise ToolError(
+                f"The outcome of the step {name!r} cannot be remembered: it must be bytes or JSON."
+            ) from error
         self._channel.step(name, text)
         return text
 

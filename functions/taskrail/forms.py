@@ -81,7 +81,9 @@ def _resolved(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> dict
     resolved = dict(schema)
     while True:
         if "$ref" in resolved:
-            target = definitions[str(resolved.pop("$ref")).rsplit("/", 1)[-1]]
+            named = definitions[str(resolved.pop("$ref")).rsplit("/", 1)[-1]]
+            # The name and the docstring of a class are not for the person who fills in the form.
+            target = {word: value for word, value in named.items() if word not in ("title", "description")}
         elif len(resolved.get("allOf", ())) == 1:
             target = resolved.pop("allOf")[0]
         else:

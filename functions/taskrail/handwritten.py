@@ -43,10 +43,11 @@ def handwritten_binder(
     if not whole:
         _check_fit(tool_name, schema, parameters, takes_more)
     names = frozenset(parameter.name for parameter in parameters)
+    validator = validator_for(schema)
 
     def bind(arguments: Mapping[str, Any]) -> dict[str, Any]:
         try:
-            found = problems(validator_for(schema), arguments, "arguments")
+            found = problems(validator, arguments, "arguments")
         except RecursionError:
             found = ("arguments: nested too deeply",)
         if found:

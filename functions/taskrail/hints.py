@@ -68,7 +68,8 @@ def declaration_names(function: Callable[..., Any], depth: int) -> dict[str, Any
         Local names of the functions around the declaration, inner ones first.
     """
     plain = inspect.unwrap(function)
-    if "<locals>" not in getattr(plain, "__qualname__", "") and "." not in getattr(plain, "__qualname__", ""):
+    qualified = getattr(plain, "__qualname__", "")
+    if "." not in qualified:
         return {}
     module = getattr(plain, "__globals__", {})
     names: dict[str, Any] = {}
@@ -77,7 +78,9 @@ def declaration_names(function: Callable[..., Any], depth: int) -> dict[str, Any
         for _ in range(depth + 1):
             frame = frame.f_back if frame is not None else None
         while frame is not None:
-            if frame.f_globals is module and frame.f_locals is not module:
+            # Only what stands around the function in the source: a caller further up may use the
+            # same names for other things.
+            if frame.f_globals is module and qualified.startswith(f"{frame.f_code.co_qualname}."):
                 for name, value in frame.f_locals.items():
                     names.setdefault(name, value)
             frame = frame.f_back

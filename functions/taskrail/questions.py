@@ -78,7 +78,7 @@ class Question:
 
     def requires(self) -> dict[str, Any]:
         """What a client must declare to be asked, shaped like ``ClientCapabilities``."""
-        return {_CAPABILITIES[self.method]: {}}
+        return {_CAPABILITIES[self.method]: {"tools": {}} if self._samples_with_tools else {}}
 
     def allowed(self, capabilities: Mapping[str, Any]) -> bool:
         """Whether a client with these capabilities may be asked.
@@ -94,9 +94,11 @@ class Question:
             return False
         if self.method == ELICITATION:
             return isinstance(declared.get("form"), Mapping) or "url" not in declared
-        if self.method == SAMPLING and ("tools" in self.params or "toolChoice" in self.params):
-            return isinstance(declared.get("tools"), Mapping)
-        return True
+        return not self._samples_with_tools or isinstance(declared.get("tools"), Mapping)
+
+    @property
+    def _samples_with_tools(self) -> bool:
+        return self.method == SAMPLING and ("tools" in self.params or "toolChoice" in self.params)
 
 
 @dataclass(frozen=True)

@@ -4,10 +4,11 @@
 from __future__ import annotations
 
 import json
+import math
 import types
 import typing
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, is_dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -36,6 +37,7 @@ __all__ = [
 ]
 
 _NONE = type(None)
+_NOT_FINITE = "the returned value cannot be written as JSON: it holds NaN or infinity"
 
 
 @dataclass(frozen=True)
@@ -121,7 +123,11 @@ class Returns:
         try:
             if annotated and self.annotation is not MISSING:
                 valid = self._adapter.validate_python(value)
-                return self._adapter.dump_python(valid, mode="json", by_alias=True, warnings="error")
+                plain = self._adapter.dump_python(valid, mode="json", by_alias=True, warnings="error")
+                # Where the type is open, pydantic writes null for NaN and infinity.
+                if not _all_finite(valid):
+                    raise ResultError(_NOT_FINITE)
+                return plain
             return value.model_dump(mode="json", by_alias=True) if isinstance(value, BaseModel) else value
         except ValidationError as error:
             faults = error.errors(include_input=False, include_context=False, include_url=False)
@@ -129,7 +135,7 @@ class Returns:
             raise ResultError(
                 f"the returned value does not fit the function's return annotation at: {', '.join(places)}"
             ) from None
-        except (PydanticSerializationError, RecursionError) as error:
+        except (PydanticSerializationError, TypeError, ValueError, RecursionError) as error:
             raise ResultError(f"the returned value cannot be written as JSON: {type(error).__name__}") from error
 
     def _check(self, structured: Any) -> None:
@@ -162,6 +168,23 @@ def to_json(value: Any) -> str:
     return sendable(text, "the returned value")
 
 
+def _all_finite(value: Any) -> bool:
+    """Whether no NaN and no infinity hides in a value."""
+    if isinstance(value, float):
+        return math.isfinite(value)
+    if isinstance(value, str | bytes | int | None):
+        return True
+    if isinstance(value, Mapping):
+        return all(map(_all_finite, value.values()))
+    if isinstance(value, list | tuple | set | frozenset):
+        return all(map(_all_finite, value))
+    if is_dataclass(value):
+        return all(_all_finite(getattr(value, part.name, None)) for part in fields(value))
+    if hasattr(value, "__pydantic_fields_set__"):
+        return all(map(_all_finite, (*vars(value).values(), getattr(value, "__pydantic_extra__", None))))
+    return True
+
+
 def _why(error: Exception) -> str:
     """What JSON cannot carry, without the value: some messages quote it."""
     if isinstance(error, TypeError):
@@ -169,7 +192,7 @@ def _why(error: Exception) -> str:
     if isinstance(error, RecursionError) or "Circular" in str(error):
         return "it contains itself or is nested too deeply"
     if "float" in str(error):
-        return "it holds NaN or infinity, which JSON has no word for"
+        return "it holds NaN or infinity"
     return "it holds a number that is too long"
 
 
@@ -223,7 +246,10 @@ def _blocks(value: Any) -> list[dict[str, Any]] | None:
 
 
 def returns_of(
-    tool_name: str, function: Callable[..., Any], output_schema: dict[str, Any] | None = None, **names: Any
+    tool_name: str,
+    function: Callable[..., Any],
+    output_schema: dict[str, Any] | None = None,
+    names: Mapping[str, Any] | None = None,
 ) -> Returns:
     """How a function's values become results, from its return annotation.
 
@@ -236,7 +262,7 @@ def returns_of(
     output_schema
         A schema given by hand; it travels unaltered and values are checked against it.
     names
-        Names of the place of declaration that annotations may refer to.
+        Names from `hints.declaration_names`.
 
     Raises
     ------
@@ -250,7 +276,7 @@ def returns_of(
             raise DeclarationError(tool_name, f"output_schema: {error}") from None
         return Returns(output_schema=output_schema, handwritten=True)
     annotation = hints_of(tool_name, function, names).returns
-    if annotation in (MISSING, None, _NONE, Any, str) or _is_content(annotation):
+    if annotation in (MISSING, None, _NONE, Any, object, str) or _is_content(annotation):
         return Returns()
     if typing.get_origin(annotation) is Annotated and typing.get_args(annotation)[0] is str:
         return Returns()

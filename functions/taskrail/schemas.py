@@ -6,6 +6,7 @@ those that do need it for schemas written by hand and for answers to questions.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
@@ -212,16 +213,30 @@ def _reason(error: ValidationError) -> str:
         return f"required but missing: {', '.join(shown_name(name) for name in missing)}"
     if keyword in ("additionalProperties", "unevaluatedProperties") and isinstance(found, Mapping):
         known = error.schema.get("properties", {}) if isinstance(error.schema, Mapping) else {}
-        extra = [shown_name(str(name)) for name in found if name not in known]
+        patterns = error.schema.get("patternProperties", {}) if isinstance(error.schema, Mapping) else {}
+        extra = [
+            shown_name(str(name))
+            for name in found
+            if name not in known and not any(re.search(pattern, str(name)) for pattern in patterns)
+        ]
         return f"not expected here: {', '.join(extra[:_LONGEST_LIST])}"
     if keyword in ("enum", "const"):
         allowed = wanted if keyword == "enum" else [wanted]
-        return f"must be one of {', '.join(str(item) for item in allowed[:_LONGEST_LIST])}"
+        return f"must be one of {', '.join(json.dumps(item) for item in allowed[:_LONGEST_LIST])}"
+    if keyword in ("anyOf", "oneOf") and error.context:
+        branches = [_branch_reason(branch) for branch in error.context]
+        return " or ".join(dict.fromkeys(branches[:_LONGEST_LIST]))
     if keyword in ("anyOf", "oneOf", "not", "if", "contains", "dependentSchemas"):
         return f"does not fit what the schema says under {keyword}"
     if isinstance(wanted, str | int | float) and not isinstance(wanted, bool):
         return f"must satisfy {keyword} {wanted}"
     return f"must satisfy {keyword}" if isinstance(keyword, str) else "nothing is allowed here"
+
+
+def _branch_reason(error: ValidationError) -> str:
+    """Why one branch of a union does not fit, with the place if that lies deeper."""
+    path = path_text(error.relative_path, "")
+    return f"{path}: {_reason(error)}" if path else _reason(error)
 
 
 def without_made_up_titles(schema: Any, root_title: str | None = None) -> Any:

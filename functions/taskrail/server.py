@@ -373,7 +373,7 @@ def _tool(
             allowed=frozenset(("call",) if kind == "inline" else ("task",)),
             names=names,
         ),
-        returns=returns_of(called, function, output_schema, **names),
+        returns=returns_of(called, function, output_schema, names),
         mode=mode,
         function=function,
         title=title,

@@ -65,7 +65,9 @@ class Settings:
     def __post_init__(self) -> None:
         """Refuse settings that cannot work."""
         if len(self.secret) < 16:
-            raise SettingsError(f"{_PREFIX}SECRET must be at least 16 characters long; make one with `openssl rand -hex 32`.")
+            raise SettingsError(
+                f"{_PREFIX}SECRET must be at least 16 characters long; make one with `openssl rand -hex 32`."
+            )
 
     @classmethod
     def from_environment(cls, environ: Mapping[str, str] | None = None) -> Settings:
@@ -115,7 +117,9 @@ class Settings:
 
 
 def _arns(text: str) -> dict[str, str]:
-    problem = SettingsError(f"The environment variable {_PREFIX}STATE_MACHINES must be a JSON object of tool name to ARN.")
+    problem = SettingsError(
+        f"The environment variable {_PREFIX}STATE_MACHINES must be a JSON object of tool name to ARN."
+    )
     try:
         value = json.loads(text)
     except ValueError as error:

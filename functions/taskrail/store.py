@@ -10,9 +10,11 @@ The conditions have names. Each says which race it closes:
 ``same owner``
     No write reaches another caller's task, whatever the code before it did.
 ``unexpired``
-    The table deletes late; an expired item must not be revived or answered.
+    The table deletes late; an expired item must not be revived or answered. The TTL attribute has
+    whole seconds only: the revision that a write stands on knows its last millisecond.
 ``claimable``
-    A worker takes up the current run, open and unclaimed by an attempt as high as its own.
+    A worker takes up the current run, open and unclaimed by an attempt as high as its own, of an
+    item whose layout it knows.
 
 Time line of a refused write: our write takes effect, its answer is lost, botocore repeats it, the
 condition now fails. The item that comes back with the refusal carries our nonce: it was us.
@@ -40,7 +42,7 @@ Item = dict[str, Any]
 
 _UNEXPIRED = "(attribute_not_exists(#expiresAt) OR #expiresAt > :seconds)"
 _SAME = "#rev = :rev AND #owner = :owner"
-_CLAIMABLE = "#status = :working AND #run = :run AND #runOpen = :true AND #attempt < :attempt"
+_CLAIMABLE = "#status = :working AND #run = :run AND #runOpen = :true AND #attempt < :attempt AND #schema <= :schema"
 
 
 class Conflict(TaskrailError):
@@ -130,6 +132,8 @@ class Store:
             Refused; or unknown.
         """
         new = replace(new, rev=old.rev + 1, nonce=nonce)
+        # A millisecond too late is a second too late, or the condition would not see it.
+        seconds = _seconds(now + 1_000 if old.expired(now) else now)
         before, after = to_item(old), to_item(new)
         changed = [name for name, value in after.items() if before.get(name) != value and name != "rev"]
         removed = [name for name in before if name not in after]
@@ -138,7 +142,7 @@ class Store:
             expression += " REMOVE " + ", ".join(f"#{name}" for name in removed)
         named = {*changed, *removed, "rev", "owner", "expiresAt"}
         values = {f":{name}": after[name] for name in changed}
-        values |= {":next": after["rev"], ":rev": before["rev"], ":owner": before["owner"], ":seconds": _seconds(now)}
+        values |= {":next": after["rev"], ":rev": before["rev"], ":owner": before["owner"], ":seconds": seconds}
         stored = self._write(
             lambda: self._client.update_item(
                 TableName=self._table,
@@ -187,6 +191,7 @@ class Store:
                     ":working": {"S": Status.WORKING.value},
                     ":run": {"N": str(run)},
                     ":true": {"BOOL": True},
+                    ":schema": {"N": str(SCHEMA)},
                     ":seconds": _seconds(now),
                 },
                 ReturnValues="ALL_NEW",
@@ -245,7 +250,19 @@ class Store:
         return None
 
 
-_CLAIM_NAMES = ("attempt", "runId", "claim", "nonce", "rev", "status", "run", "runOpen", "expiresAt", "missingSince")
+_CLAIM_NAMES = (
+    "attempt",
+    "runId",
+    "claim",
+    "nonce",
+    "rev",
+    "status",
+    "run",
+    "runOpen",
+    "schema",
+    "expiresAt",
+    "missingSince",
+)
 
 _TEXTS = {
     "owner": "owner",
@@ -288,7 +305,7 @@ def to_item(task: Task) -> Item:
     for name, attribute in _TEXTS.items():
         text = getattr(task, attribute)
         if text is not None:
-            item[name] = {"S": text}
+            item[name] = {"S": _sound(text)}
     for name, attribute in _NUMBERS.items():
         number = getattr(task, attribute)
         if number is not None:
@@ -345,7 +362,14 @@ def _seconds(now: int) -> Item:
 
 
 def _dump(value: Any) -> str:
-    return json.dumps(value, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    text = json.dumps(value, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    # A lone surrogate has no UTF-8 form; escaped, it travels.
+    return text if _sound(text) == text else json.dumps(value, separators=(",", ":"), allow_nan=False)
+
+
+def _sound(text: str) -> str:
+    """The text with a mark in place of what has no UTF-8 form: the table would refuse the item."""
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def _name(error: ClientError | BotoCoreError) -> str:

@@ -155,7 +155,9 @@ class Task:
             return self
         return replace(self, steps={**self.steps, name: outcome})
 
-    def asked(self, questions: Mapping[str, Question], now: int, *, answer_within_ms: int, budget_ms: int, hold: bool) -> Task:
+    def asked(
+        self, questions: Mapping[str, Question], now: int, *, answer_within_ms: int, budget_ms: int, hold: bool
+    ) -> Task:
         """Questions are open; the run ends with them unless it is held open.
 
         Parameters
@@ -169,7 +171,8 @@ class Task:
         hold
             Whether the run stays alive for a while.
         """
-        if not self.open:
+        # Whoever wanted the end is not to be asked; the worker hears of it with this very report.
+        if not self.open or self.cancel_requested_at is not None:
             return self
         known = {**questions, **self.questions}
         if all(key in self.answers for key in known):
@@ -217,7 +220,9 @@ class Task:
         message = "Cancellation was requested; the work has been told."
         return self._touched(now, cancel_requested_at=now, status_message=message)
 
-    def ended(self, status: Status, now: int, *, message: str, result: str | None = None, error: str | None = None) -> Task:
+    def ended(
+        self, status: Status, now: int, *, message: str, result: str | None = None, error: str | None = None
+    ) -> Task:
         """The first terminal write: what the task ended as, for as long as the result is kept.
 
         What only a run needs is dropped, since every read pays for the whole item. A task that was

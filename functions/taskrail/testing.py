@@ -229,9 +229,7 @@ class Kit:
             "io.modelcontextprotocol/clientInfo": {"name": "harness", "version": "1"},
         }
         body = {"jsonrpc": "2.0", "id": self._count, "method": method, "params": {**(params or {}), "_meta": meta}}
-        answer = self.post(
-            json.dumps(body), {"mcp-protocol-version": VERSION, "mcp-method": method, **(headers or {})}
-        )
+        answer = self.post(json.dumps(body), {"mcp-protocol-version": VERSION, "mcp-method": method, **(headers or {})})
         payload = json.loads(answer["body"])
         if "error" in payload:
             raise RpcFailure(payload["error"], answer["statusCode"])
@@ -246,7 +244,11 @@ class Kit:
                 "routeKey": "POST /mcp",
                 "rawPath": "/mcp",
                 "rawQueryString": "",
-                "headers": {"content-type": "application/json", "accept": "application/json, text/event-stream", **headers},
+                "headers": {
+                    "content-type": "application/json",
+                    "accept": "application/json, text/event-stream",
+                    **headers,
+                },
                 "requestContext": {"http": {"method": "POST", "path": "/mcp"}, "stage": "$default"},
                 "body": body,
                 "isBase64Encoded": False,

@@ -80,7 +80,11 @@ class RunChannel:
 
     def progress(self, done: float | None, total: float | None, message: str | None) -> None:
         """Tell how far the job is; written when it is due."""
-        numbers = None if done is None else Progress(_number("done", done), None if total is None else _number("total", total))
+        numbers = (
+            None
+            if done is None
+            else Progress(_number("done", done), None if total is None else _number("total", total))
+        )
         if message is None and numbers is not None:
             message = f"{numbers.done:g}" if numbers.total is None else f"{numbers.done:g} of {numbers.total:g}"
         with self._lock:
@@ -95,8 +99,8 @@ class RunChannel:
             if self._pending is None or now - self._task.updated_at < self._task.poll_interval(now) // 2:
                 return
             numbers, message = self._pending
-            self._pending = None
-            self._tell(lambda: self._reports.progress(self._task, numbers, message), must=False)
+            if self._tell(lambda: self._reports.progress(self._task, numbers, message), must=False):
+                self._pending = None
 
     def tick(self) -> None:
         """What the ticker does: write what is due, and listen when nothing was."""
@@ -121,6 +125,8 @@ class RunChannel:
             hold = wait_ms > 0
             self._tell(lambda: self._reports.ask(self._task, questions, self._answer_within_ms, hold=hold))
             self._pending = None
+            if self._task.cancel_requested_at is not None:
+                raise JobCancelled
             if hold:
                 self._wait_for(questions, wait_ms)
             if any(key not in self._task.answers for key in questions):
@@ -166,7 +172,7 @@ class RunChannel:
             self._reports.clock.sleep(min(left, 500))
             self._tell(lambda: self._reports.look(self._task), must=False)
 
-    def _tell(self, report: Callable[[], Task], *, must: bool = True) -> None:
+    def _tell(self, report: Callable[[], Task], *, must: bool = True) -> bool:
         try:
             self._task = report()
             self._heard_at = self._reports.clock.now()
@@ -177,6 +183,8 @@ class RunChannel:
             # Progress and listening may fail for a while; what must be kept may not.
             if must:
                 raise
+            return False
+        return True
 
 
 def run_attempt(
@@ -226,7 +234,9 @@ def run_attempt(
     stop = threading.Event()
     thread = None
     if ticker:
-        thread = threading.Thread(target=_tick, args=(channel, reports, stop, remaining_ms), daemon=True, name="taskrail-ticker")
+        thread = threading.Thread(
+            target=_tick, args=(channel, reports, stop, remaining_ms), daemon=True, name="taskrail-ticker"
+        )
         thread.start()
     try:
         move = _do(tool, channel, reports)
@@ -259,7 +269,8 @@ def _do(tool: Tool, channel: RunChannel, reports: Reports) -> Move:
         stored = channel.store_result(result)
         message = "The tool reported an error." if result.get("isError") else "Completed."
         return lambda t: endings.completed(t, stored, message, reports.clock.now())
-    except (RunSuspended, RunSuperseded):
+    except (RunSuspended, RunSuperseded, StoreUnavailable):
+        # A task out of reach is no fault of the job: the engine may try again, and steps are remembered.
         raise
     except JobCancelled:
         return lambda t: endings.cancelled(t, reports.clock.now())
@@ -271,7 +282,9 @@ def _do(tool: Tool, channel: RunChannel, reports: Reports) -> Move:
     except (QuestionError, ResultError) as error:
         return broken(f"{error} Task {task_id}.")
     except ArgumentsError as error:
-        return broken(f"The tool has changed since it was called, and its arguments no longer fit: {error}. Task {task_id}.")
+        return broken(
+            f"The tool has changed since it was called, and its arguments no longer fit: {error}. Task {task_id}."
+        )
     except PayloadGone:
         return broken(f"A stored part of the task is no longer there, so the job could not go on. Task {task_id}.")
     except DeclarationError:
@@ -288,6 +301,8 @@ def _do(tool: Tool, channel: RunChannel, reports: Reports) -> Move:
 
 
 def _call(tool: Tool, channel: RunChannel, context: TaskContext) -> Any:
+    # An attempt after one that died may find that cancellation was requested meanwhile.
+    channel.check()
     function = tool.load()
     arguments = tool.signature.bind(channel.load(channel.task.arguments or "{}"))
     for name, kind in tool.signature.injected:

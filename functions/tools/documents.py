@@ -94,9 +94,10 @@ def measure_text(text: str) -> Measures:
     poll_interval=seconds(1),
 )
 def count_words(task: TaskContext, documents: Documents = (), uris: Uris = ()) -> WordCount:
-    """Count the words of documents and find, for each, the document that reads most like it.
+    """Count the words of documents and compare the documents.
 
-    Words of any script are counted, without regard to case. Attached: words.csv, a row per document.
+    Words of any script are counted, without regard to case. For each document the one that reads most
+    like it is found. Attached: words.csv, a row per document.
     """
     given = list(read(task, documents, uris))
     counts = [count(document.text) for document in task.track(given, "Counting words in document")]

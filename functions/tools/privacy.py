@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 from pydantic import BaseModel, Field
 
 from taskrail import Call, StepFunctions, TaskContext, Toolset, days, hours, minutes, seconds
@@ -17,6 +19,7 @@ class Redaction(BaseModel):
     emails: int
     ip_addresses: int
     card_numbers: int
+    scanned_at: datetime = Field(description="When the documents were read for what is now blacked out.")
 
 
 @tools.task(
@@ -28,9 +31,10 @@ class Redaction(BaseModel):
     poll_interval=seconds(1),
 )
 def redact_documents(task: TaskContext, documents: Documents = (), uris: Uris = ()) -> Redaction:
-    """Black out e-mail addresses, IPv4 addresses and payment card numbers in documents, once you approve.
+    """Black out personal data in documents, once you approve.
 
-    Reports what was found and asks before it changes anything. Attached: redacted.zip with every document.
+    Looks for e-mail addresses, IPv4 addresses and payment card numbers, tells what it found, and asks before it
+    changes anything. Attached: redacted.zip with every document.
     """
 
 

@@ -286,16 +286,16 @@ def multi_input(task: TaskContext) -> str:
 
 
 @tasks.task(runs_on=SMALL, mode="required", poll_interval=seconds(1))
-def test_tool_with_task(task: TaskContext) -> str:
-    """Ask for a name before the task, greet in it."""
-    answer = task.before["user_name"]
-    return f"Hello, {answer.content.name}!"
+def test_tool_with_task(task: TaskContext, user_name: str = "") -> str:
+    """Greet somebody whose name is asked for before the task is made."""
+    return f"Hello, {user_name}!"
 
 
 @test_tool_with_task.before
-def ask_for_the_name(call: Call) -> None:
-    """Ask inside the request; the answer goes into the task."""
-    call.ask("user_name", "What is your name?", Name)
+def ask_for_the_name(call: Call, user_name: str = "") -> dict[str, str]:
+    """Ask inside the request; what it returns goes into the task's arguments."""
+    answer = call.ask("user_name", "What is your name?", Name)
+    return {"user_name": answer.content.name if answer.accepted else "nobody"}
 
 
 server = TaskServer(

@@ -7,7 +7,18 @@ from typing import Any
 
 from pydantic import BaseModel, Field
 
-from taskrail import Call, ProtocolError, StepFunctions, TaskContext, TaskServer, ToolError, Toolset, hours, minutes, seconds
+from taskrail import (
+    Call,
+    ProtocolError,
+    StepFunctions,
+    TaskContext,
+    TaskServer,
+    ToolError,
+    Toolset,
+    hours,
+    minutes,
+    seconds,
+)
 
 tools = Toolset()
 WORK = StepFunctions(timeout=minutes(5))

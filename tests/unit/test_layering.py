@@ -19,13 +19,21 @@ FUNCTIONS = ROOT / "functions"
 # The house, ground floor first. A module may import what lies on a floor below its own; a package that is a
 # floor's unit (rail, wire, engines, handlers, local) may import inside itself, but never in a circle.
 FLOORS: tuple[tuple[str, ...], ...] = (
-    ("taskrail.errors", "taskrail.clock", "taskrail.ids", "taskrail.docstrings", "taskrail.pydantic_schemas"),
+    (
+        "taskrail.errors",
+        "taskrail.clock",
+        "taskrail.ids",
+        "taskrail.docstrings",
+        "taskrail.calling",
+        "taskrail.pydantic_schemas",
+    ),
     ("taskrail.settings", "taskrail.schemas", "taskrail.hints", "taskrail.content"),
-    ("taskrail.forms", "taskrail.schema_headers"),
-    ("taskrail.questions", "taskrail.compute", "taskrail.results"),
+    ("taskrail.forms", "taskrail.schema_headers", "taskrail.handwritten"),
+    ("taskrail.questions", "taskrail.compute", "taskrail.results", "taskrail.arguments"),
     ("taskrail.task", "taskrail.call"),
     ("taskrail.context",),
     ("taskrail.signature",),
+    ("taskrail.tools",),
     ("taskrail.server",),
     ("taskrail.store", "taskrail.payloads", "taskrail.engines", "taskrail.access"),
     ("taskrail.rail",),

@@ -8,6 +8,7 @@ import re
 import zipfile
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
 from typing import Literal, TypedDict
 
 from pydantic import BaseModel, Field
@@ -40,6 +41,13 @@ class Scanned(TypedDict):
     findings: list[Finding]
 
 
+class Scan(TypedDict):
+    """What the scan found in all documents, and when."""
+
+    at: str
+    documents: list[Scanned]
+
+
 class Approval(BaseModel):
     """What the caller is asked."""
 
@@ -53,12 +61,11 @@ def redact_documents(task: TaskContext, documents: Documents = (), uris: Uris = 
     The scan is a step: the run that follows the answer gets its outcome and does not scan again.
     """
     given = list(read(task, documents, uris))
-    scanned: list[Scanned] = task.step(
-        "scan", lambda: [scan(document.text) for document in task.track(given, "Scanning document")]
-    )
+    outcome = task.step("scan", lambda: scan_all(task, given))
+    scanned, scanned_at = outcome["documents"], datetime.fromisoformat(outcome["at"])
     found = Counter(finding["kind"] for each in scanned for finding in each["findings"])
     if not found:
-        return Redaction(documents=0, emails=0, ip_addresses=0, card_numbers=0)
+        return Redaction(documents=0, emails=0, ip_addresses=0, card_numbers=0, scanned_at=scanned_at)
 
     affected = sum(bool(each["findings"]) for each in scanned)
     listed = ", ".join(f"{found[kind]} {name}" for kind, name in NAMES.items() if found[kind])
@@ -73,7 +80,14 @@ def redact_documents(task: TaskContext, documents: Documents = (), uris: Uris = 
         emails=found["email"] * ("email" in kinds),
         ip_addresses=found["ip"] * ("ip" in kinds),
         card_numbers=found["card"] * ("card" in kinds),
+        scanned_at=scanned_at,
     )
+
+
+def scan_all(task: TaskContext, given: Sequence[Document]) -> Scan:
+    """Scan every document."""
+    at = datetime.now(UTC).isoformat()
+    return Scan(at=at, documents=[scan(document.text) for document in task.track(given, "Scanning document")])
 
 
 def scan(text: str) -> Scanned:

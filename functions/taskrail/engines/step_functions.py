@@ -136,7 +136,9 @@ def report_of_event(detail: Mapping[str, Any]) -> RunReport:
         The event's ``detail``, as EventBridge delivers it. Its ``cause`` is left alone: it carries traces.
     """
     error = detail.get("error")
-    return RunReport(_STATES.get(str(detail.get("status")), RunState.RUNNING), error if isinstance(error, str) else None)
+    return RunReport(
+        _STATES.get(str(detail.get("status")), RunState.RUNNING), error if isinstance(error, str) else None
+    )
 
 
 def _execution_arn(machine: str, name: str) -> str:

@@ -81,7 +81,11 @@ def fitted(result: dict[str, Any], put: Put) -> dict[str, Any]:
 def _offloaded(block: dict[str, Any], index: int, put: Put) -> dict[str, Any] | None:
     kind = block["type"]
     if kind == "text":
-        name, mime_type, data = f"text-{index + 1}.txt", "text/plain; charset=utf-8", block["text"].encode("utf-8", "replace")
+        name, mime_type, data = (
+            f"text-{index + 1}.txt",
+            "text/plain; charset=utf-8",
+            block["text"].encode("utf-8", "replace"),
+        )
     elif kind in ("image", "audio"):
         mime_type = block["mimeType"]
         name, data = f"{kind}-{index + 1}", base64.b64decode(block["data"])

@@ -64,7 +64,7 @@ class Reports:
                     raise
                 self.clock.sleep(min(100 * 2**tried, 5_000))
             else:
-                return task if task.open else None
+                return task if task.open and not task.expired(now) else None
         raise AssertionError("unreachable")
 
     def look(self, task: Task) -> Task:
@@ -116,7 +116,9 @@ class Reports:
         budget = self._budget_ms(task)
         return self._apply(
             task,
-            lambda t: t.asked(questions, self.clock.now(), answer_within_ms=answer_within_ms, budget_ms=budget, hold=hold),
+            lambda t: t.asked(
+                questions, self.clock.now(), answer_within_ms=answer_within_ms, budget_ms=budget, hold=hold
+            ),
             tries=_PATIENT,
         )
 

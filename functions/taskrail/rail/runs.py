@@ -106,11 +106,16 @@ class Runs:
         try:
             if task.status is Status.INPUT_REQUIRED:
                 return self._repair_question(task, now)
-            if task.cancel_requested_at is not None and now - task.cancel_requested_at >= self._settings.cancel_grace_ms:
+            if (
+                task.cancel_requested_at is not None
+                and now - task.cancel_requested_at >= self._settings.cancel_grace_ms
+            ):
                 return self._end_deaf_work(task, now)
             if now >= task.run_deadline:
                 self.stop(task)
-                return self._changes.apply(task, _unless_moved_on(task, lambda t: endings.broken(t, endings.out_of_time(t), now)))
+                return self._changes.apply(
+                    task, _unless_moved_on(task, lambda t: endings.broken(t, endings.out_of_time(t), now))
+                )
             silent_since = max(task.updated_at, task.run_started_at, task.probed_at or 0)
             wait = self._settings.missing_grace_ms if task.missing_since else self._settings.probe_after_ms
             if now - silent_since >= wait:
@@ -132,7 +137,9 @@ class Runs:
     def _end_deaf_work(self, task: Task, now: int) -> Task:
         if not self.stop(task):
             return task
-        return self._changes.apply(task, lambda t: endings.cancelled(t, now) if t.cancel_requested_at is not None else t)
+        return self._changes.apply(
+            task, lambda t: endings.cancelled(t, now) if t.cancel_requested_at is not None else t
+        )
 
     def _probe(self, task: Task, now: int) -> Task:
         engine = self._engine(task)
@@ -159,9 +166,13 @@ def _unless_moved_on(seen: Task, move: Move) -> Move:
     """The move, unless somebody has done something about this run since it was seen."""
 
     def guarded(task: Task) -> Task:
-        if (task.run, task.attempt, task.status, task.updated_at) != (seen.run, seen.attempt, seen.status, seen.updated_at):
+        if (task.run, task.attempt, task.status, task.updated_at) != (
+            seen.run,
+            seen.attempt,
+            seen.status,
+            seen.updated_at,
+        ):
             return task
         return move(task)
 
     return guarded
-

@@ -11,8 +11,9 @@ from taskrail.errors import ArgumentsError, InvalidParams
 from taskrail.results import ResultError, error_result
 from taskrail.wire import user_code
 from taskrail.wire.envelope import TASK, Reply
+from taskrail.wire.jsonrpc import dumps
 from taskrail.wire.ladder import Route
-from taskrail.wire.seal import LIFE_MS, Sealer, State
+from taskrail.wire.seal import LIFE_MS, Sealer, State, Subject
 from taskrail.wire.waiting import Waiting, input_required
 
 if TYPE_CHECKING:
@@ -66,52 +67,41 @@ class Calls:
             bound = tool.signature.bind(arguments)
         except ArgumentsError as error:
             return Reply(error_result(f"The arguments do not fit the tool: {error}"))
-        state = self._state(route.params.get("requestState"), owner, tool, arguments)
+        subject = Subject(owner, tool.name, arguments)
+        state = self._state(route.params.get("requestState"), subject)
         if state is not None and state.started and state.task_id is not None:
             task = self._waiting.answer(self._rail.read(owner, state.task_id), owner, responses)
-            return self._hand_over(route, tool, arguments, owner, task, deadline)
+            return self._hand_over(route, tool, subject, task, deadline)
         carried = {} if state is None else state.answers
         call = Call(owner, route.client, {**responses, **carried})
         try:
             if tool.kind == "inline":
                 return Reply(_inline(tool, call, bound))
-            arguments_for_task = _prepared(tool, call, arguments, bound)
+            prepared = _prepared(tool, call, arguments, bound)
         except NeedInput as need:
-            return self._ask(need, call, state, owner, tool, arguments)
+            return self._ask(need, call, state, tool, subject)
         except user_code.ToolEnded as end:
             return Reply(end.result)
         task = self._rail.create(
             owner,
             tool,
-            arguments_for_task,
+            prepared,
             route.client,
             task_id=None if state is None else state.task_id,
             sealed_until=None if state is None else state.expires_at,
             traceparent=route.traceparent,
         )
-        return self._hand_over(route, tool, arguments, owner, task, deadline)
+        return self._hand_over(route, tool, subject, task, deadline)
 
-    def _state(self, text: Any, owner: str, tool: Tool, arguments: Mapping[str, Any]) -> State | None:
-        if text is None:
-            return None
-        return self._sealer.open(text, owner=owner, tool=tool.name, arguments=arguments, now=self._clock.now())
+    def _state(self, text: Any, subject: Subject) -> State | None:
+        return None if text is None else self._sealer.open(text, subject, self._clock.now())
 
-    def _hand_over(
-        self, route: Route, tool: Tool, arguments: Mapping[str, Any], owner: str, task: Task, deadline: int
-    ) -> Reply:
+    def _hand_over(self, route: Route, tool: Tool, subject: Subject, task: Task, deadline: int) -> Reply:
         if route.client.tasks:
             return Reply(task.view(self._clock.now()), TASK)
-        return self._waiting.wait(task, tool, arguments, owner, route.client, deadline)
+        return self._waiting.wait(task, tool, subject, route.client, deadline)
 
-    def _ask(
-        self,
-        need: NeedInput,
-        call: Call,
-        state: State | None,
-        owner: str,
-        tool: Tool,
-        arguments: Mapping[str, Any],
-    ) -> Reply:
+    def _ask(self, need: NeedInput, call: Call, state: State | None, tool: Tool, subject: Subject) -> Reply:
         asked = {question.key for question in need.questions}
         carried = {} if state is None else state.answers
         answers = {key: value for key, value in {**carried, **call.answered}.items() if key not in asked}
@@ -121,8 +111,7 @@ class Calls:
             task_id = self._rail.new_task_id() if tool.kind == "task" else None
             state = State(self._clock.now() + LIFE_MS, task_id=task_id)
         state = State(state.expires_at, answers, state.task_id)
-        sealed = self._sealer.seal(state, owner=owner, tool=tool.name, arguments=arguments)
-        return input_required(list(need.questions), sealed)
+        return input_required(list(need.questions), self._sealer.seal(state, subject))
 
 
 def _inline(tool: Tool, call: Call, bound: Mapping[str, Any]) -> dict[str, Any]:
@@ -145,6 +134,7 @@ def _prepared(tool: Tool, call: Call, arguments: dict[str, Any], bound: Mapping[
     try:
         prepared = {**arguments, **changes}
         tool.signature.bind(prepared)
+        dumps(prepared)
     except Exception as error:
         raise user_code.ToolEnded(user_code.unexpected(tool.name)) from error
     return prepared

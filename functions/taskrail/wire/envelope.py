@@ -109,7 +109,7 @@ def failure(
     error: dict[str, Any] = {"code": code, "message": message}
     if data is not None:
         error["data"] = data
-    answer = {"jsonrpc": "2.0", "error": error}
+    answer: dict[str, Any] = {"jsonrpc": "2.0", "error": error}
     if request_id is not None:
         answer["id"] = request_id
     headers = {"Content-Type": JSON, "Cache-Control": "no-store"}

@@ -51,6 +51,30 @@ class State:
     started: bool = False
 
 
+@dataclass(frozen=True)
+class Subject:
+    """The call that a state belongs to; on any other it is refused.
+
+    Parameters
+    ----------
+    owner
+        Opaque key of the caller.
+    tool
+        Name of the tool.
+    arguments
+        As the client sent them.
+    """
+
+    owner: str
+    tool: str
+    arguments: Mapping[str, Any]
+
+    @property
+    def digest(self) -> str:
+        """What goes along in the state: it tells nothing about the call."""
+        return _encode(hashlib.sha256(canonical([self.owner, self.tool, self.arguments])).digest())
+
+
 class Sealer:
     """Signs states and takes them back.
 
@@ -63,19 +87,19 @@ class Sealer:
     def __init__(self, secret: str) -> None:
         self._key = hmac.digest(secret.encode("utf-8"), _PURPOSE, "sha256")
 
-    def seal(self, state: State, *, owner: str, tool: str, arguments: Mapping[str, Any]) -> str:
+    def seal(self, state: State, subject: Subject) -> str:
         """The text that a client carries.
 
         Parameters
         ----------
         state
             What to carry.
-        owner, tool, arguments
-            The call that it belongs to; only their digest goes along.
+        subject
+            The call that it belongs to.
         """
         payload = {
             "v": _VERSION,
-            "call": _digest(owner, tool, arguments),
+            "call": subject.digest,
             "answers": state.answers,
             "task": state.task_id,
             "started": state.started,
@@ -84,14 +108,14 @@ class Sealer:
         text = _encode(canonical(payload))
         return f"{text}.{self._signature(text)}"
 
-    def open(self, text: Any, *, owner: str, tool: str, arguments: Mapping[str, Any], now: int) -> State:
+    def open(self, text: Any, subject: Subject, now: int) -> State:
         """The state that a client brought back, if it is ours, for this call, and in time.
 
         Parameters
         ----------
         text
             What the client sent, whatever it is.
-        owner, tool, arguments
+        subject
             The call that it came with.
         now
             Milliseconds since the epoch.
@@ -106,7 +130,7 @@ class Sealer:
         if parts is None or not hmac.compare_digest(self._signature(parts[1]), parts[2]):
             raise InvalidParams("requestState is not one that this server gave: call again without it.")
         payload = _payload(parts[1])
-        if payload.get("v") != _VERSION or payload.get("call") != _digest(owner, tool, arguments):
+        if payload.get("v") != _VERSION or payload.get("call") != subject.digest:
             raise InvalidParams("requestState belongs to another call: call again without it.")
         if now >= payload["until"]:
             raise InvalidParams("requestState has expired: call again without it.")
@@ -120,10 +144,6 @@ class Sealer:
 
     def _signature(self, text: str) -> str:
         return _encode(hmac.digest(self._key, text.encode("ascii"), "sha256"))
-
-
-def _digest(owner: str, tool: str, arguments: Mapping[str, Any]) -> str:
-    return _encode(hashlib.sha256(canonical([owner, tool, arguments])).digest())
 
 
 def _encode(data: bytes) -> str:

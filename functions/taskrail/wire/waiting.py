@@ -15,7 +15,7 @@ from taskrail.errors import TASKS_EXTENSION, MissingCapability, ProtocolError, S
 from taskrail.questions import Question, check_response
 from taskrail.results import error_result, text_result
 from taskrail.wire.envelope import INPUT_REQUIRED, Reply
-from taskrail.wire.seal import LIFE_MS, Sealer, State
+from taskrail.wire.seal import LIFE_MS, Sealer, State, Subject
 
 if TYPE_CHECKING:
     from taskrail.rail.rail import Rail
@@ -71,17 +71,15 @@ class Waiting:
         self._rail.update(owner, task.task_id, usable)
         return self._rail.read(owner, task.task_id)
 
-    def wait(
-        self, task: Task, tool: Tool, arguments: Mapping[str, Any], owner: str, client: ClientInfo, deadline: int
-    ) -> Reply:
+    def wait(self, task: Task, tool: Tool, subject: Subject, client: ClientInfo, deadline: int) -> Reply:
         """The task's result, its question, or where to find it when the time is up.
 
         Parameters
         ----------
         task
             The task as it was read.
-        tool, arguments, owner
-            The call that made it.
+        tool, subject
+            The tool, and the call that made the task.
         client
             Whoever waits.
         deadline
@@ -99,13 +97,13 @@ class Waiting:
             if task.status.terminal:
                 return self._outcome(task)
             if task.outstanding:
-                return self._ask(task.task_id, task.outstanding, tool, arguments, owner, client)
+                return self._ask(task, subject, client)
             if self._clock.now() + pause > deadline:
                 return _unfinished(task, tool)
             self._clock.sleep(pause)
             pause = min(pause * 3 // 2, _LONGEST_PAUSE_MS)
             try:
-                task = self._rail.read(owner, task.task_id)
+                task = self._rail.read(subject.owner, task.task_id)
             except StoreUnavailable:
                 # The work goes on whether or not it can be seen: look again while there is time.
                 continue
@@ -119,23 +117,16 @@ class Waiting:
             return Reply(error_result(f"The task {task.task_id} was cancelled."))
         return Reply(detail["result"])
 
-    def _ask(
-        self,
-        task_id: str,
-        questions: Mapping[str, Question],
-        tool: Tool,
-        arguments: Mapping[str, Any],
-        owner: str,
-        client: ClientInfo,
-    ) -> Reply:
-        allowed = [question for question in questions.values() if question.allowed(client.capabilities)]
+    def _ask(self, task: Task, subject: Subject, client: ClientInfo) -> Reply:
+        questions = list(task.outstanding.values())
+        allowed = [question for question in questions if question.allowed(client.capabilities)]
         if not allowed:
             required: dict[str, Any] = {}
-            for question in questions.values():
+            for question in questions:
                 required.update(question.requires())
             raise MissingCapability(required)
-        state = State(self._clock.now() + LIFE_MS, task_id=task_id, started=True)
-        return input_required(allowed, self._sealer.seal(state, owner=owner, tool=tool.name, arguments=arguments))
+        state = State(self._clock.now() + LIFE_MS, task_id=task.task_id, started=True)
+        return input_required(allowed, self._sealer.seal(state, subject))
 
 
 def input_required(questions: list[Question], state: str) -> Reply:

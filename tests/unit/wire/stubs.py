@@ -24,9 +24,9 @@ from taskrail.errors import (
     ToolError,
 )
 from taskrail.questions import Question, check_response
+from taskrail.schema_headers import Header
 from taskrail.server import TaskServer, Tool, Toolset
 from taskrail.settings import Settings
-from taskrail.schema_headers import Header
 from taskrail.task import Status, Task
 from taskrail.wire.app import App
 
@@ -89,7 +89,9 @@ class StubRail:
             {"tool": tool.name, "arguments": dict(arguments), "until": sealed_until, "traceparent": traceparent}
         )
         now = self.clock.now()
-        self.tasks[task_id] = Task(task_id, owner, tool.name, "stub", now, now, 60_000, 60_000, 1_000, now, now + 60_000)
+        self.tasks[task_id] = Task(
+            task_id, owner, tool.name, "stub", now, now, 60_000, 60_000, 1_000, now, now + 60_000
+        )
         return self.tasks[task_id]
 
     def read(self, owner: str, task_id: object) -> Task:
@@ -182,7 +184,9 @@ def picture() -> Image:
 
 
 @tools.tool()
-def measure(region: Annotated[str, Header("Region")] = "", count: Annotated[int, Header("Count")] = 0) -> dict[str, Any]:
+def measure(
+    region: Annotated[str, Header("Region")] = "", count: Annotated[int, Header("Count")] = 0
+) -> dict[str, Any]:
     """Measure."""
     return {"region": region, "count": count}
 
@@ -218,7 +222,7 @@ def leave() -> str:
 
 
 @tools.tool()
-def unbounded() -> dict[str, Any]:
+def unbounded() -> Any:
     """Return what JSON cannot carry."""
     return {"number": float("inf")}
 
@@ -233,7 +237,7 @@ def long_text(length: int) -> str:
 def ask_name(call: Call) -> str:
     """Ask once."""
     answer = call.ask("user_name", "What is your name?", Name)
-    return f"Hello, {answer.content.name if answer.accepted else 'stranger'}!"  # type: ignore[union-attr]
+    return f"Hello, {answer.content.name if answer.accepted else 'stranger'}!"
 
 
 @tools.tool()
@@ -304,6 +308,7 @@ class Kit:
     """An app over the stub."""
 
     def __init__(self, server: TaskServer = SERVER, **settings: Any) -> None:
+        self.remaining_ms: Callable[[], int] | None = None
         self.clock = Clock()
         self.rail = StubRail(self.clock)
         runtime = Runtime(server, self.rail, replace(SETTINGS, **settings), self.clock)
@@ -312,7 +317,7 @@ class Kit:
     def post(self, body: Any, headers: Mapping[str, str] | None = None, **more: Any) -> Answer:
         """Send a body, JSON or raw."""
         text = body if isinstance(body, str) else json.dumps(body)
-        return Answer(self.app.handle(event(text, headers or {}, **more)))
+        return Answer(self.app.handle(event(text, headers or {}, **more), self.remaining_ms))
 
     def request(
         self,
@@ -322,10 +327,10 @@ class Kit:
         capabilities: Mapping[str, Any] | None = None,
         headers: Mapping[str, str | None] | None = None,
         request_id: str | int = 7,
-        **meta: Any,
+        meta: Mapping[str, Any] | None = None,
     ) -> Answer:
         """Send one well-formed request; headers that are None are left out."""
-        params = {**(params or {}), "_meta": {**_meta(capabilities or {}), **meta}}
+        params = {**(params or {}), "_meta": {**_meta(capabilities or {}), **(meta or {})}}
         all_headers: dict[str, str | None] = {"mcp-protocol-version": VERSION, "mcp-method": method}
         if method == "tools/call" and isinstance(params.get("name"), str):
             all_headers["mcp-name"] = params["name"]
@@ -341,11 +346,11 @@ class Kit:
         capabilities: Mapping[str, Any] | None = None,
         headers: Mapping[str, str | None] | None = None,
         more: Mapping[str, Any] | None = None,
-        **meta: Any,
+        meta: Mapping[str, Any] | None = None,
     ) -> Answer:
         """Call a tool."""
         params = {"name": tool, "arguments": {} if arguments is None else arguments, **(more or {})}
-        return self.request("tools/call", params, capabilities=capabilities, headers=headers, **meta)
+        return self.request("tools/call", params, capabilities=capabilities, headers=headers, meta=meta)
 
 
 class Answer:

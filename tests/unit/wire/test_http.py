@@ -49,7 +49,11 @@ def test_only_post_is_allowed(method: str) -> None:
 
 
 def test_a_base64_body_is_served_and_a_forged_one_is_not_json() -> None:
-    good = {**event("", HEADERS), "body": base64.b64encode(json.dumps(DISCOVER).encode()).decode(), "isBase64Encoded": True}
+    good = {
+        **event("", HEADERS),
+        "body": base64.b64encode(json.dumps(DISCOVER).encode()).decode(),
+        "isBase64Encoded": True,
+    }
     assert Answer(Kit().app.handle(good)).status == 200
     answer = Answer(Kit().app.handle({**good, "body": "!" + str(good["body"])}))
     assert (answer.status, answer.code, "id" in answer.body) == (400, -32700, False)
@@ -78,7 +82,9 @@ def test_sessions_and_resumption_are_ignored() -> None:
     assert not {name.lower() for name in answer.headers} & {"mcp-session-id", "last-event-id"}
 
 
-@pytest.mark.parametrize("junk", [None, [], "x", 1, {"rawPath": 3}, {"headers": [], "httpMethod": "POST", "path": "/mcp"}])
+@pytest.mark.parametrize(
+    "junk", [None, [], "x", 1, {"rawPath": 3}, {"headers": [], "httpMethod": "POST", "path": "/mcp"}]
+)
 def test_an_event_of_any_shape_gets_an_answer(junk: object) -> None:
     answer = Answer(Kit().app.handle(junk))
     assert 400 <= answer.status < 500
@@ -182,7 +188,19 @@ def load(text: str | bytes) -> object:
 
 @pytest.mark.parametrize(
     "text",
-    ["", "{", "nonsense", '{"a": NaN}', "[Infinity]", "-Infinity", "1e400", "9" * 5_000, b"\xff", b"\xef\xbb\xbf{}", '"\x01"'],
+    [
+        "",
+        "{",
+        "nonsense",
+        '{"a": NaN}',
+        "[Infinity]",
+        "-Infinity",
+        "1e400",
+        "9" * 5_000,
+        b"\xff",
+        b"\xef\xbb\xbf{}",
+        '"\x01"',
+    ],
 )
 def test_what_is_not_json_is_a_parse_error(text: str | bytes) -> None:
     with pytest.raises(ParseError):

@@ -32,6 +32,7 @@ def test_an_earlier_client_is_told_which_versions_are_spoken(version: str) -> No
         "method": "initialize",
         "params": {"protocolVersion": version, "capabilities": {}, "clientInfo": {"name": "old", "version": "1"}},
     }
+    headers: dict[str, str]
     for headers in ({}, {"mcp-protocol-version": version}):
         answer = Kit().post(body, headers)
         assert (answer.status, answer.code, answer.body["id"]) == (400, -32022, 0)
@@ -66,8 +67,7 @@ def test_initialize_with_modern_metadata_is_an_unknown_method() -> None:
     ],
 )
 def test_metadata_is_required_and_named(meta: Any, named: str) -> None:
-    for headers in (None, {}):
-        answer = post(meta, headers)
+    for answer in (post(meta), post(meta, {})):
         assert (answer.status, answer.code, answer.body["id"]) == (400, -32602, 9)
         assert named in answer.error["message"]
 
@@ -99,7 +99,7 @@ def test_headers_mirror_the_body(headers: dict[str, str | None]) -> None:
 
 
 def test_an_unsupported_version_names_what_discover_names() -> None:
-    answer = Kit().request("server/discover", headers={"mcp-protocol-version": "v999"}, **{V: "v999"})
+    answer = Kit().request("server/discover", headers={"mcp-protocol-version": "v999"}, meta={V: "v999"})
     assert (answer.status, answer.code) == (400, -32022)
     assert answer.error["data"] == {
         "supported": Kit().request("server/discover").result["supportedVersions"],
@@ -146,8 +146,19 @@ def test_the_name_header_may_be_padded_or_encoded(header: str) -> None:
 
 @pytest.mark.parametrize(
     "header",
-    [None, "", "Greet", "other", "=?base64?Z3JlZXQ?=", "=?base64?Z3Jl!ZXQ=?=", "=?BASE64?Z3JlZXQ=?=", "=?base64?Z3JlZXR=?=",
-     "=?base64?/w==?=", "gr\u00e9et", "=?base64?="],
+    [
+        None,
+        "",
+        "Greet",
+        "other",
+        "=?base64?Z3JlZXQ?=",
+        "=?base64?Z3Jl!ZXQ=?=",
+        "=?BASE64?Z3JlZXQ=?=",
+        "=?base64?Z3JlZXR=?=",
+        "=?base64?/w==?=",
+        "gr\u00e9et",
+        "=?base64?=",
+    ],
 )
 def test_a_name_header_that_is_missing_wrong_or_broken(header: str | None) -> None:
     answer = Kit().call("greet", {"name": "x"}, headers={"mcp-name": header})
@@ -231,14 +242,16 @@ def test_a_wrongly_typed_argument_is_left_to_its_own_answer() -> None:
 
 
 @pytest.mark.parametrize("method", ["tasks/get", "tasks/update", "tasks/cancel"])
-@pytest.mark.parametrize("declared", [{}, {"extensions": {protocol.TOOLS_CALL: {}}}, None, True, "x", [], {"tasks": {}}])
+@pytest.mark.parametrize(
+    "declared", [{}, {"extensions": {protocol.TOOLS_CALL: {}}}, None, True, "x", [], {"tasks": {}}]
+)
 def test_tasks_need_the_extension_on_that_very_request(method: str, declared: Any) -> None:
     kit = Kit()
     task_id = kit.call("slow", capabilities=TASKS).result["taskId"]
     name = "io.modelcontextprotocol/tasks"
     capabilities = declared if isinstance(declared, dict) else {"extensions": {name: declared}}
     before = kit.rail.only()
-    answer = kit.request(method, {"taskId": task_id, "inputResponses": {}}, capabilities=capabilities, **{name: {}})
+    answer = kit.request(method, {"taskId": task_id, "inputResponses": {}}, capabilities=capabilities, meta={name: {}})
     assert (answer.status, answer.code) == (400, -32021)
     assert answer.error["data"] == {"requiredCapabilities": {"extensions": {name: {}}}}
     assert kit.rail.only() is before
@@ -261,8 +274,8 @@ def test_the_first_fault_in_order_answers() -> None:
     old = {V: "v1", "more": 1}
     # Metadata before headers, headers before version, version before method, method before name.
     assert post({C: {}}, {}).code == -32602
-    assert kit.request("nonsense", headers={"mcp-method": None}, **old).code == -32020
-    assert kit.request("nonsense", headers={"mcp-protocol-version": "v1"}, **old).code == -32022
+    assert kit.request("nonsense", headers={"mcp-method": None}, meta=old).code == -32020
+    assert kit.request("nonsense", headers={"mcp-protocol-version": "v1"}, meta=old).code == -32022
     assert kit.request("nonsense", headers={"mcp-name": "wrong"}).code == -32601
     # Name before annotated arguments and capabilities, those before the meaning of parameters.
     assert kit.call("measure", {"region": "x"}, headers={"mcp-name": "y"}).code == -32020

@@ -1,0 +1,100 @@
+"""A catalogue for the local stack, whose jobs end in every way that a process can."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+from pydantic import BaseModel
+
+from taskrail import StepFunctions, TaskContext, TaskServer, ToolError, Toolset, seconds
+
+tools = Toolset()
+RUNS = StepFunctions(memory_mb=256, timeout=seconds(60))
+SHORT = StepFunctions(memory_mb=256, timeout=seconds(2))
+
+
+class Go(BaseModel):
+    """A yes or a no."""
+
+    go: bool
+
+
+@tools.tool()
+def ping() -> str:
+    """Answer."""
+    return "pong"
+
+
+@tools.tool()
+def whose_process() -> int:
+    """Number of the process that answers requests."""
+    return os.getpid()
+
+
+@tools.task(runs_on=RUNS, poll_interval=seconds(1))
+def end(task: TaskContext, how: str) -> str:
+    """End as told."""
+    match how:
+        case "return":
+            return "returned"
+        case "tool error":
+            raise ToolError("told to")
+        case "raise":
+            raise ValueError("a secret")
+        case "exit":
+            raise SystemExit(3)
+        case "hard exit":
+            os._exit(3)
+        case "kill":
+            os.kill(os.getpid(), signal.SIGKILL)
+    raise AssertionError(how)
+
+
+@tools.task(runs_on=RUNS, poll_interval=seconds(1))
+def wait_for_file(task: TaskContext, path: str) -> str:
+    """Work until a file is there, hearing nothing meanwhile."""
+    Path(path + ".begun").touch()
+    while not Path(path).exists():
+        time.sleep(0.02)
+    return "there"
+
+
+@tools.task(runs_on=RUNS, poll_interval=seconds(1))
+def leave_a_child(task: TaskContext, marker: str) -> str:
+    """Ignore signals, with a process of its own that does so too."""
+    for signum in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(signum, signal.SIG_IGN)
+    subprocess.Popen(["sh", "-c", f"trap '' TERM INT; while :; do sleep 0.1; : {marker}; done"])
+    while True:
+        time.sleep(60)
+
+
+@tools.task(runs_on=SHORT, poll_interval=seconds(1))
+def outstay(task: TaskContext) -> str:
+    """Sleep longer than allowed, and hear nothing."""
+    time.sleep(60)
+    return "too late"
+
+
+@tools.task(runs_on=RUNS, poll_interval=seconds(1))
+def approve(task: TaskContext) -> str:
+    """Ask in the middle."""
+    first = task.step("process", os.getpid)
+    answer = task.ask("go", "Go on?", Go)
+    again = os.getpid() != first
+    return f"go={answer.accepted and answer.content.go} another process={again}"
+
+
+@tools.task(runs_on=RUNS, poll_interval=seconds(1))
+def work(task: TaskContext) -> str:
+    """Work until cancelled."""
+    for _ in task.track(range(100_000), "Working"):
+        task.sleep(100)
+    return "done"
+
+
+server = TaskServer("local-tests", version="1.0.0", tools=[tools])

@@ -1,0 +1,307 @@
+"""Job processes under the supervisor, through the engine: real processes, with code of the tests' own in them."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import pytest
+
+from local.engine import LocalEngine
+from local.processes import identify
+from local.records import Record
+from taskrail.clock import SystemClock
+from taskrail.engines import RunReport, RunState
+from taskrail.errors import EngineUnavailable, StartRefused
+from tests.local_help import Desk, processes_of, wait_for
+
+FOREVER = "time.sleep(60)"
+DEAF = "[signal.signal(s, signal.SIG_IGN) for s in (signal.SIGTERM, signal.SIGINT)]; open('deaf', 'w'); time.sleep(60)"
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Iterator[Desk]:
+    made = Desk(tmp_path)
+    yield made
+    made.close()
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
+    """One supervisor for the tests that leave it as it was."""
+    made = Desk(tmp_path_factory.mktemp("shared"))
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def name() -> str:
+    return f"{uuid4().hex}-1"
+
+
+def ended(desk: Desk, name: str, within: float = 20.0) -> RunReport:
+    """The report of a run, once it is over."""
+
+    def report() -> RunReport | None:
+        found = desk.engine.describe("tool", name)
+        return found if found.ended else None
+
+    found = wait_for(report, within, f"the end of {name}")
+    assert found is not None
+    return found
+
+
+def deaf(desk: Desk, name: str) -> int:
+    """Start a job that hears no signal; its process."""
+    marker = desk.stack.directory / f"{name}-deaf"
+    desk.run(name, DEAF.replace("'deaf'", repr(str(marker))))
+    wait_for(marker.exists, what="deafness")
+    return desk.pid(name)
+
+
+@pytest.mark.parametrize(
+    ("code", "report"),
+    [
+        ("pass", RunReport(RunState.SUCCEEDED)),
+        ("sys.exit(3)", RunReport(RunState.FAILED, "exit code 3")),
+        ("os._exit(3)", RunReport(RunState.FAILED, "exit code 3")),
+        ("1 / 0", RunReport(RunState.FAILED, "exit code 1")),
+        ("os.kill(os.getpid(), signal.SIGKILL)", RunReport(RunState.FAILED, "signal SIGKILL")),
+        ("os.abort()", RunReport(RunState.FAILED, "signal SIGABRT")),
+    ],
+)
+def test_the_report_says_how_a_run_ended(shared: Desk, name: str, code: str, report: RunReport) -> None:
+    shared.run(name, code)
+    assert ended(shared, name) == report
+
+
+def test_an_unknown_run_is_not_found_and_counts_as_stopped(shared: Desk, name: str) -> None:
+    assert shared.engine.describe("tool", name) == RunReport(RunState.NOT_FOUND)
+    assert shared.engine.stop("tool", name)
+
+
+def test_a_name_started_by_twenty_threads_is_one_process(desk: Desk) -> None:
+    with ThreadPoolExecutor(20) as pool:
+        starts = [pool.submit(desk.engine.start, "tool", "a-1", {"code": "pass"}, 60_000) for _ in range(20)]
+        assert {start.result() for start in starts} == {"arn:aws:states:us-east-1:000000000000:execution:tool:a-1"}
+    assert ended(desk, "a-1").state is RunState.SUCCEEDED
+    desk.run("a-1", "pass")
+    assert desk.started() == ["a-1"]
+
+
+def test_stopping_ends_the_process_and_is_safe_to_repeat(shared: Desk, name: str) -> None:
+    shared.run(name, FOREVER)
+    pid = shared.pid(name)
+    assert shared.engine.stop("tool", name)
+    assert identify(pid) is None
+    assert shared.engine.stop("tool", name)
+    assert shared.engine.describe("tool", name) == RunReport(RunState.STOPPED)
+
+
+def test_a_process_that_ignores_sigterm_is_killed_after_its_grace(desk: Desk) -> None:
+    pid = deaf(desk, "a-1")
+    before = time.monotonic()
+    assert not desk.engine.stop("tool", "a-1"), "told to end, but not ended yet"
+    assert desk.engine.describe("tool", "a-1").state is RunState.RUNNING
+    assert ended(desk, "a-1") == RunReport(RunState.STOPPED)
+    assert 4.5 < time.monotonic() - before < 9
+    assert identify(pid) is None
+
+
+def test_a_run_out_of_time_is_ended(shared: Desk, name: str) -> None:
+    shared.run(name, FOREVER, timeout_ms=300)
+    assert ended(shared, name) == RunReport(RunState.TIMED_OUT)
+
+
+def test_what_a_job_started_ends_with_it(desk: Desk) -> None:
+    desk.run("a-1", "subprocess.Popen(['sleep', '4321.25']); subprocess.Popen(['setsid', '-f', 'true']).wait()")
+    desk.run("a-2", "subprocess.Popen(['sleep', '4321.5'], process_group=0)" + "; time.sleep(60)")
+    ended(desk, "a-1")
+    assert not processes_of("sleep 4321.25")
+    wait_for(lambda: processes_of("sleep 4321.5"))
+    desk.engine.stop("tool", "a-2")
+    ended(desk, "a-2")
+    assert not processes_of("sleep 4321.5")
+
+
+def test_temporary_files_of_a_job_end_with_it_and_its_output_stays(shared: Desk, name: str) -> None:
+    shared.run(name, "import tempfile; print(tempfile.mkdtemp())")
+    ended(shared, name)
+    where = Path(shared.records.log(name).read_text().strip())
+    assert shared.records.folder(name) in where.parents
+    assert not where.exists()
+
+
+def test_a_restarted_supervisor_knows_every_run(desk: Desk) -> None:
+    """Alive, orderly ended, vanished, stopped: whatever happened while nobody watched."""
+    desk.run("done-1", "pass")
+    ended(desk, "done-1")
+    desk.run("alive-1", f"wait = Path({str(desk.stack.directory / 'go')!r})\nwhile not wait.exists(): time.sleep(.01)\nrecords.note_exit(name, 4); sys.exit(4)")
+    desk.run("gone-1", FOREVER)
+    desk.run("stopping-1", FOREVER)
+    gone = desk.pid("gone-1")
+    desk.pid("alive-1")
+    stopping = deaf(desk, "stopped-1")
+    assert not desk.engine.stop("tool", "stopped-1")
+    desk.kill_supervisor()
+    os.kill(gone, signal.SIGKILL)
+    os.kill(stopping, signal.SIGKILL)
+    wait_for(lambda: identify(gone) is None and identify(stopping) is None)
+    desk.restart()
+
+    assert desk.engine.describe("tool", "done-1") == RunReport(RunState.SUCCEEDED)
+    assert ended(desk, "gone-1") == RunReport(RunState.FAILED, None), "nobody knows why"
+    assert ended(desk, "stopped-1") == RunReport(RunState.STOPPED)
+    assert desk.engine.describe("tool", "alive-1").state is RunState.RUNNING
+    desk.run("alive-1", "pass")
+    (desk.stack.directory / "go").touch()
+    assert ended(desk, "alive-1") == RunReport(RunState.FAILED, "exit code 4")
+    assert desk.started().count("alive-1") == 1
+    assert desk.engine.stop("tool", "stopping-1"), "an adopted run can be stopped"
+
+
+def test_a_restarted_supervisor_keeps_the_time_of_an_adopted_run(desk: Desk) -> None:
+    desk.run("a-1", FOREVER, timeout_ms=2_000)
+    desk.pid("a-1")
+    desk.kill_supervisor()
+    desk.restart()
+    assert ended(desk, "a-1") == RunReport(RunState.TIMED_OUT)
+
+
+def test_a_run_whose_process_was_never_born_can_be_started_again(desk: Desk) -> None:
+    """The supervisor died between its note and the birth."""
+    desk.kill_supervisor()
+    desk.records.write(Record("a-1", "tool", {"code": "pass"}, 60_000, SystemClock().now()))
+    desk.restart()
+    assert desk.engine.describe("tool", "a-1").state is RunState.NOT_FOUND
+    desk.run("a-1", "pass")
+    assert ended(desk, "a-1").state is RunState.SUCCEEDED
+
+
+def test_a_run_whose_process_was_born_as_its_supervisor_died_is_adopted(desk: Desk) -> None:
+    desk.kill_supervisor()
+    desk.records.write(Record("a-1", "tool", {"code": "pass"}, 60_000, SystemClock().now()))
+    lock = desk.records.lock("a-1")
+    desk.restart()
+    assert desk.engine.describe("tool", "a-1").state is RunState.RUNNING, "its lock is held by somebody who has not signed"
+    desk.run("a-1", "pass")
+    os.close(lock)
+    assert ended(desk, "a-1") == RunReport(RunState.FAILED, None)
+    assert desk.started() == []
+
+
+def test_a_start_while_the_supervisor_is_away_is_served_by_the_next_one(desk: Desk) -> None:
+    desk.kill_supervisor()
+    with ThreadPoolExecutor(1) as pool:
+        start = pool.submit(desk.run, "a-1", "pass")
+        desk.restart()
+        start.result(10)
+    assert ended(desk, "a-1").state is RunState.SUCCEEDED
+
+
+def test_sigterm_ends_every_run_deaf_ones_included(desk: Desk) -> None:
+    desk.run("a-1", FOREVER)
+    pids = [desk.pid("a-1"), deaf(desk, "a-2")]
+    desk.supervisor.terminate()
+    desk.supervisor.wait(15)
+    assert [identify(pid) for pid in pids] == [None, None]
+    assert {record.state for record in desk.records.all()} == {RunState.STOPPED}
+
+
+def test_the_end_of_the_launcher_ends_everything(desk: Desk) -> None:
+    pids = [deaf(desk, "a-1"), deaf(desk, "a-2")]
+    desk.cut()
+    desk.supervisor.wait(15)
+    assert [identify(pid) for pid in pids] == [None, None]
+    assert not desk.stack.directory.exists()
+
+
+@pytest.mark.parametrize("name", ["../a", "", ".a", "a" * 81])
+def test_a_name_that_is_no_folder_is_refused(shared: Desk, name: str) -> None:
+    with pytest.raises(StartRefused):
+        shared.run(name, "pass")
+    assert shared.engine.describe("tool", name).state is RunState.NOT_FOUND
+
+
+def test_a_time_out_of_nothing_is_refused(shared: Desk) -> None:
+    with pytest.raises(StartRefused):
+        shared.run("a-1", "pass", timeout_ms=0)
+
+
+def test_ends_are_handed_out_until_they_are_reported(desk: Desk) -> None:
+    desk.run("a-1", "sys.exit(2)")
+    for _ in range(2):
+        end: Any = desk.engine.ask({"do": "ended"})["ok"]
+        assert (end["name"], end["state"], end["reason"]) == ("a-1", "failed", "exit code 2")
+    desk.kill_supervisor()
+    desk.restart()
+    assert desk.engine.ask({"do": "ended"})["ok"]["name"] == "a-1"
+    desk.engine.ask({"do": "reported", "name": "a-1"})
+    desk.run("a-2", "pass")
+    assert desk.engine.ask({"do": "ended"})["ok"]["name"] == "a-2"
+
+
+@pytest.mark.parametrize("line", [b"\n", b"{\n", b"[]\n", b'{"do": "dance", "name": "a"}\n', b"\xff\xfe\n", b"x" * 2_000_000])
+def test_garbage_does_not_disturb_the_supervisor(shared: Desk, line: bytes) -> None:
+    with socket.socket(socket.AF_UNIX) as connection:
+        connection.connect(str(shared.stack.socket))
+        try:
+            connection.sendall(line)
+            connection.recv(1000)
+        except OSError:
+            pass
+    assert shared.engine.describe("tool", "a-1").state is RunState.NOT_FOUND
+
+
+def answering(path: Path, answer: bytes) -> threading.Thread:
+    """A supervisor that says what it is told to say, once."""
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(str(path))
+    listener.listen(1)
+
+    def serve() -> None:
+        with listener:
+            connection = listener.accept()[0]
+            with connection:
+                connection.recv(10_000)
+                connection.sendall(answer)
+
+    thread = threading.Thread(target=serve)
+    thread.start()
+    return thread
+
+
+@pytest.mark.parametrize("answer", [b"", b"{", b"[]\n", b'{"error": "broken"}\n', b'{"ok": {"state": "odd"}}\n', b'{"ok": null}\n'])
+def test_an_answer_that_says_nothing_is_an_unknown_outcome(tmp_path: Path, answer: bytes) -> None:
+    thread = answering(tmp_path / "s", answer)
+    with pytest.raises(EngineUnavailable):
+        LocalEngine(tmp_path / "s").describe("tool", "a-1")
+    thread.join()
+
+
+def test_a_refusal_is_told_apart_from_silence(tmp_path: Path) -> None:
+    thread = answering(tmp_path / "s", json.dumps({"refused": "no"}).encode() + b"\n")
+    with pytest.raises(StartRefused, match="no"):
+        LocalEngine(tmp_path / "s").start("tool", "a-1", {}, 1)
+    thread.join()
+
+
+def test_no_supervisor_is_an_unknown_outcome(tmp_path: Path) -> None:
+    engine = LocalEngine(tmp_path / "nobody", within=0.2)
+    with pytest.raises(EngineUnavailable):
+        engine.start("tool", "a-1", {}, 1)
+    silent = socket.socket(socket.AF_UNIX)
+    with silent:
+        silent.bind(str(tmp_path / "silent"))
+        silent.listen(1)
+        with pytest.raises(EngineUnavailable):
+            LocalEngine(tmp_path / "silent", within=0.2).stop("tool", "a-1")
