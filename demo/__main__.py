@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 import tempfile
 import time
@@ -9,6 +10,7 @@ from pathlib import Path
 
 import anyio
 from mcp import MCPError
+from pydantic import ValidationError
 from rich.console import Console
 
 from demo.errors import StoryBroken
@@ -24,6 +26,8 @@ def main() -> int:
     console = Console(highlight=False)
     screen = Screen(console)
     began = time.monotonic()
+    for ending in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(ending, signal.default_int_handler)
     try:
         with tempfile.TemporaryDirectory(prefix="taskrail-demo-") as name:
             folder = Path(name)
@@ -36,7 +40,9 @@ def main() -> int:
         console.print("\nInterrupted; the local stack was stopped.")
         return 130
     except StoryBroken as error:
-        Console(stderr=True, highlight=False).print(f"\nThe demo failed: {error}", markup=False, style="bold red")
+        Console(stderr=True, highlight=False).print(
+            f"\nThe demo failed: {error}", markup=False, style="bold red", soft_wrap=True
+        )
         return 1
     return 0
 
@@ -45,21 +51,27 @@ async def _tell(story: Story) -> None:
     try:
         with anyio.fail_after(LONGEST_SECONDS):
             await story.tell()
-    except TimeoutError as error:
-        raise StoryBroken(f"it was not over after {LONGEST_SECONDS} s") from error
-    except MCPError as error:
-        raise StoryBroken(f"the server answered {error.code}: {error.message}") from error
-    except BaseExceptionGroup as group:
-        # The client's task group wraps what ends it.
-        broken, rest = group.split(StoryBroken)
-        if rest is None and broken is not None:
-            raise _first(broken) from group
-        raise
+    except Exception as error:
+        raise _in_words(_innermost(error)) from error
 
 
-def _first(group: BaseExceptionGroup[StoryBroken]) -> StoryBroken:
-    inner = group.exceptions[0]
-    return _first(inner) if isinstance(inner, BaseExceptionGroup) else inner
+def _innermost(error: Exception) -> Exception:
+    """What broke first: the client's task groups wrap it."""
+    while isinstance(error, ExceptionGroup):
+        error = error.exceptions[0]
+    return error
+
+
+def _in_words(error: Exception) -> Exception:
+    match error:
+        case TimeoutError():
+            return StoryBroken(f"it was not over after {LONGEST_SECONDS} s")
+        case MCPError():
+            return StoryBroken(f"the server answered {error.code}: {error.message}")
+        case ValidationError():
+            return StoryBroken(f"an answer has another form than the protocol says: {error}")
+        case _:
+            return error
 
 
 if __name__ == "__main__":

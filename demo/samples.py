@@ -17,7 +17,7 @@ def help_topics() -> list[dict[str, Any]]:
     return [{"name": f"topic {name}", "text": text} for name, text in topics.items()]
 
 
-def sources(characters: int, most: int = 920) -> list[dict[str, Any]]:
+def sources(characters: int, most: int = 720) -> list[dict[str, Any]]:
     """Python modules of moderate size as the documents of a call.
 
     Parameters

@@ -115,9 +115,9 @@ class Screen:
         if not self._console.is_terminal:
             yield Lines(self._console)
             return
-        text = TextColumn("   {task.description}", table_column=Column(min_width=43, no_wrap=True))
+        text = TextColumn("   {task.description}", table_column=Column(min_width=49, no_wrap=True))
         percent = TextColumn("{task.percentage:>3.0f} %")
-        with Progress(text, BarColumn(26), percent, console=self._console) as progress:
+        with Progress(text, BarColumn(20), percent, console=self._console) as progress:
             yield Bar(progress, progress.add_task("", total=None))
 
 

@@ -50,8 +50,11 @@ def local_stack(folder: Path) -> Iterator[str]:
     try:
         told = _wait_until_ready(process, ready, log)
         yield told["url"]
-    except BaseException:
+    except BaseException as error:
+        died = process.poll()
         _interrupt(process)
+        if died is not None and isinstance(error, Exception) and not isinstance(error, StoryBroken):
+            raise StoryBroken(f"the local stack ended with {died} in the middle of the story:\n{_tail(log)}") from error
         raise
     if not _interrupt(process):
         raise StoryBroken(f"the local stack did not stop within {STOP_SECONDS:.0f} s of an interrupt")

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from local.child import Wiring, vanish, when_cut
-from local.moto_patches import apply
+from local.moto_patches import WrongMoto, apply
 from local.stack import HOST, REGION
 
 if TYPE_CHECKING:
@@ -96,7 +96,10 @@ def main(argv: Sequence[str]) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     wiring = Wiring.of(argv)
     when_cut(wiring.lifeline, lambda: vanish(wiring.stack))
-    serve(wiring)
+    try:
+        serve(wiring)
+    except WrongMoto as problem:
+        sys.exit(f"taskrail: {problem}")
 
 
 if __name__ == "__main__":

@@ -58,8 +58,8 @@ class Wiring:
         if self.status == NOTHING:
             return
         try:
-            os.write(self.status, json.dumps(facts).encode() + b"\n")
-            os.close(self.status)
+            with os.fdopen(self.status, "wb") as status:
+                status.write(json.dumps(facts).encode() + b"\n")
         except OSError:
             # The launcher is gone: the lifeline says so too, and ends the process.
             pass

@@ -18,7 +18,7 @@ from collections.abc import Callable, Sequence
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 from uuid import uuid4
 
 from local.child import Wiring, vanish, when_cut
@@ -145,7 +145,12 @@ class Exchange(BaseHTTPRequestHandler):
     def parse_request(self) -> bool:
         """Read the head of the request, whose first line is here."""
         self._reader.allow(READ_WITHIN_MS)
-        return super().parse_request()
+        if not super().parse_request():
+            return False
+        if self.request_version == "HTTP/0.9":
+            self.send_error(HTTPStatus.HTTP_VERSION_NOT_SUPPORTED)
+            return False
+        return True
 
     def handle_expect_100(self) -> bool:
         """Say nothing yet: whether the body is wanted shows after the head was checked."""
@@ -175,8 +180,8 @@ class Exchange(BaseHTTPRequestHandler):
         target = self.path
         if not target.startswith("/"):
             # The absolute form of a target overrides Host (RFC 9112, section 3.2.2).
-            parts = urlsplit(target)
-            if parts.scheme.lower() != "http" or not parts.netloc:
+            parts = _absolute(target)
+            if parts is None or parts.scheme.lower() != "http" or not parts.netloc:
                 raise Refusal(HTTPStatus.BAD_REQUEST, "The target of the request is no path.")
             hosts.append(parts.netloc)
             target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
@@ -292,6 +297,8 @@ class Exchange(BaseHTTPRequestHandler):
         """Refuse what `http.server` could not read; never with its words, which repeat what was sent."""
         status = HTTPStatus(code)
         self.command = getattr(self, "command", None) or ""
+        # To a request that calls itself HTTP/0.9 it would answer without a status line.
+        self.request_version = self.default_request_version
         self._refuse(Refusal(status, status.phrase))
 
     def log_message(self, format: str, *args: Any) -> None:
@@ -305,6 +312,13 @@ def _answer(status: HTTPStatus, message: str) -> Outgoing:
 
 def _too_large() -> Refusal:
     return Refusal(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"The body is longer than {MOST_BODY} bytes.")
+
+
+def _absolute(target: str) -> SplitResult | None:
+    try:
+        return urlsplit(target)
+    except ValueError:
+        return None
 
 
 def _is_this_machine(origin: str) -> bool:

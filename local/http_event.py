@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import parse_qsl
 
-from local.stack import ACCOUNT
+from local.stack import ACCOUNT, REGION
 from taskrail import clock
 
 INVOCATION_MS = 29_000
@@ -168,7 +168,7 @@ class Invocation:
     """
 
     function_name = "local"
-    invoked_function_arn = f"arn:aws:lambda:local:{ACCOUNT}:function:local"
+    invoked_function_arn = f"arn:aws:lambda:{REGION}:{ACCOUNT}:function:local"
     memory_limit_in_mb = 512
 
     def __init__(self, request_id: str, time: clock.Clock, within_ms: int = INVOCATION_MS) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 import os
+import shutil
 import signal
 import sys
 from collections.abc import Sequence
@@ -41,7 +42,7 @@ def main(argv: Sequence[str]) -> None:
     signal.signal(signal.SIGTERM, _end_now)
     signal.signal(signal.SIGINT, _end_now)
     if lifeline != NOTHING:
-        when_cut(lifeline, _end_session)
+        when_cut(lifeline, lambda: _end_session(directory))
     logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s", level=logging.INFO, stream=sys.stderr)
     logging.getLogger("botocore").setLevel(logging.WARNING)
     stack, records = Stack.load(directory), Records(directory / "runs")
@@ -103,8 +104,9 @@ def _end_soon(signum: int, frame: FrameType | None) -> None:
     signal.setitimer(signal.ITIMER_REAL, HEAR_WITHIN)
 
 
-def _end_session() -> None:
+def _end_session(directory: Path) -> None:
     """The launcher is gone: so is everything that belongs to it, what the job started included."""
+    shutil.rmtree(directory, ignore_errors=True)
     if os.getpgrp() == os.getpid():
         os.killpg(os.getpgrp(), signal.SIGKILL)
     os._exit(1)

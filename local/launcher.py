@@ -76,7 +76,8 @@ class _Child:
     module: str
     listener: socket.socket | None = None
     process: subprocess.Popen[bytes] | None = None
-    ready: asyncio.Event = field(default_factory=asyncio.Event)
+    ready: bool = False
+    said: bytes = b""
     facts: dict[str, Any] = field(default_factory=dict)
     failures: int = 0
 
@@ -100,7 +101,8 @@ class Launcher:
     def __init__(self, options: Options, say: Callable[[str], None]) -> None:
         self._options = options
         self._say = say
-        self._told = asyncio.Event()
+        self._news = asyncio.Event()
+        self._told = False
         self._failed: str | None = None
         self._ending = False
         self._served = False
@@ -128,12 +130,16 @@ class Launcher:
             with self._prepared() as stack:
                 self.stack = stack
                 try:
-                    for child in self._children:
+                    *at_once, events = self._children
+                    for child in at_once:
                         self._spawn(child)
-                    if await self._all_ready():
+                    if await self._ready(at_once):
+                        # Nobody waits for it, and what is wrong with a catalogue is told once.
+                        self._spawn(events)
                         self._say(announce(stack, self._children[2].facts))
                         self._write_ready_file()
-                        await self._told.wait()
+                        while not self._told:
+                            await self._something_new()
                 finally:
                     await self._end(stack)
         except CannotStart as problem:
@@ -177,7 +183,7 @@ class Launcher:
         status_read, status_write = os.pipe()
         listener = NOTHING if child.listener is None else child.listener.fileno()
         wiring = Wiring(self.stack, self._lifeline[0], status_write, listener)
-        child.ready.clear()
+        child.ready, child.said = False, b""
         try:
             child.process = subprocess.Popen(
                 [sys.executable, "-m", child.module, *wiring.arguments()],
@@ -196,18 +202,22 @@ class Launcher:
 
     def _on_status(self, child: _Child, status: int) -> None:
         """A process said that it is ready, or died before it could."""
-        line = os.read(status, 1_000_000)
+        part = os.read(status, 65_536)
+        child.said += part
+        if part and not child.said.endswith(b"\n"):
+            return
         asyncio.get_running_loop().remove_reader(status)
         os.close(status)
-        if line:
-            child.facts = json.loads(line)
-            child.ready.set()
-            if self._served:
+        if part:
+            child.facts = json.loads(child.said)
+            child.ready = True
+            self._news.set()
+            if self._served and not self._ending:
                 self._write_ready_file()
 
     def _on_signal(self) -> None:
         self._signals += 1
-        self._told.set()
+        self._tell()
         if self._signals > 1:
             # Asked twice: no grace for anybody.
             for child in self._children:
@@ -220,7 +230,7 @@ class Launcher:
             if child.process is None or child.runs or self._ending:
                 continue
             code, child.process = child.process.returncode, None
-            was_ready = child.ready.is_set()
+            was_ready = child.ready
             child.failures = 0 if was_ready else child.failures + 1
             if child.module == "local.aws" and was_ready:
                 self._fail("the local AWS ended, and all tasks with it")
@@ -235,25 +245,27 @@ class Launcher:
 
     def _fail(self, why: str) -> None:
         self._failed = self._failed or why
-        self._told.set()
+        self._tell()
 
-    async def _all_ready(self) -> bool:
-        """Wait for every process; False when a signal or a failure came first."""
-        everyone = asyncio.ensure_future(asyncio.wait_for(self._each_ready(), READY_WITHIN))
-        told = asyncio.ensure_future(self._told.wait())
-        done, pending = await asyncio.wait([everyone, told], return_when=asyncio.FIRST_COMPLETED)
-        for task in pending:
-            task.cancel()
-        if told in done:
-            return False
-        if everyone.exception() is not None:
-            raise CannotStart(f"not ready within {READY_WITHIN:.0f} s")
-        self._served = True
-        return True
+    def _tell(self) -> None:
+        """The stack is to end."""
+        self._told = True
+        self._news.set()
 
-    async def _each_ready(self) -> None:
-        for child in self._children:
-            await child.ready.wait()
+    async def _ready(self, children: list[_Child]) -> bool:
+        """Wait for these processes; False when a signal or a failure came first."""
+        try:
+            async with asyncio.timeout(READY_WITHIN):
+                while not self._told and not all(child.ready for child in children):
+                    await self._something_new()
+        except TimeoutError:
+            self._fail(f"not ready within {READY_WITHIN:.0f} s")
+        self._served = not self._told
+        return self._served
+
+    async def _something_new(self) -> None:
+        self._news.clear()
+        await self._news.wait()
 
     async def _end(self, stack: Stack) -> None:
         """End the processes in the order in which they need each other; jobs may still report to the local AWS."""

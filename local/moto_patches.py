@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 MOTO = "5.2.5"
@@ -21,7 +21,10 @@ def apply() -> None:
     WrongMoto
         Another version is installed.
     """
-    found = version("moto")
+    try:
+        found = version("moto")
+    except PackageNotFoundError:
+        found = "none"
     if found != MOTO:
         raise WrongMoto(
             f"the local stack needs moto {MOTO} and found {found}: pip install 'moto[dynamodb,s3,server]=={MOTO}'"

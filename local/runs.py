@@ -116,7 +116,12 @@ class Runs:
                     stdin=subprocess.DEVNULL,
                     stdout=output,
                     stderr=subprocess.STDOUT,
-                    env={**self._environment, "TMPDIR": str(self._records.temporary(name))},
+                    env={
+                        **self._environment,
+                        "TMPDIR": str(self._records.temporary(name)),
+                        # What a job printed before it was killed is in its log.
+                        "PYTHONUNBUFFERED": "1",
+                    },
                     pass_fds=(lock, *self._descriptors),
                     start_new_session=True,
                 )
@@ -220,8 +225,7 @@ class Runs:
         self.look()
 
     def _look_at_child(self, run: _Run, process: subprocess.Popen[bytes]) -> None:
-        # Its number stays its own until its exit code is read: whatever else is left of the session goes first.
-        if os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
+        if not _has_exited(process):
             return
         end_session(run.identity or Identity(process.pid, ""))
         self._end(run, process.wait())
@@ -280,6 +284,17 @@ class Runs:
         except OSError:
             # A full disk must not stop the supervision of what runs; its memory is right all the same.
             log.exception("the record of a run could not be written")
+
+
+def _has_exited(process: subprocess.Popen[bytes]) -> bool:
+    """Whether a child has ended, its exit code still unread.
+
+    Until that is read its number stays its own, so that whatever is left of its session can be
+    ended under it. macOS has no such look before Python 3.13.
+    """
+    if not hasattr(os, "waitid"):
+        return process.poll() is not None
+    return os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
 
 
 def _ending(record: Record, code: int | None) -> tuple[RunState, str | None]:

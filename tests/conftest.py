@@ -10,6 +10,10 @@ import os
 
 from hypothesis import HealthCheck, settings
 
+from tests.counts import pytest_sessionfinish, pytest_terminal_summary, pytest_testnodedown
+
+__all__ = ["pytest_sessionfinish", "pytest_terminal_summary", "pytest_testnodedown"]
+
 # Set while pytest loads, before any test module can build a client.
 os.environ.update(
     AWS_ACCESS_KEY_ID="testing",

@@ -100,7 +100,9 @@ class Desk:
 
     def pid(self, name: str) -> int:
         """The process of a run, as soon as it lives."""
-        return wait_for(lambda: self.records.identity(name), what="the birth of the job").pid
+        who = wait_for(lambda: self.records.identity(name), what="the birth of the job")
+        assert who is not None
+        return who.pid
 
     def kill_supervisor(self) -> None:
         """As a crash would."""
@@ -174,9 +176,9 @@ def launch(directory: Path, *arguments: str, environ: Mapping[str, str] | None =
 
 
 @contextmanager
-def launched(directory: Path, catalogue: str) -> Iterator[Launched]:
+def launched(directory: Path, catalogue: str, environ: Mapping[str, str] | None = None) -> Iterator[Launched]:
     """A stack that serves; whatever is left of it is killed afterwards."""
-    stack = launch(directory, "--port", "0", "--catalogue", catalogue)
+    stack = launch(directory, "--port", "0", "--catalogue", catalogue, environ=environ)
     try:
         wait_for(lambda: stack.ready_file.exists() or stack.process.poll() is not None, 40, "readiness")
         assert stack.process.poll() is None, stack.process.communicate()[0]
@@ -200,10 +202,10 @@ class Rpc:
         self._address = url.split("/")[2]
         self._id = 0
 
-    def call(self, method: str, name: str | None = None, **params: Any) -> dict[str, Any]:
+    def call(self, method: str, mcp_name: str | None = None, /, **params: Any) -> dict[str, Any]:
         """One request; its answer's JSON."""
         self._id += 1
-        capabilities = {"elicitation": {}, "extensions": {"io.modelcontextprotocol/tasks": {}}}
+        capabilities: dict[str, Any] = {"elicitation": {}, "extensions": {"io.modelcontextprotocol/tasks": {}}}
         params["_meta"] = {
             "io.modelcontextprotocol/protocolVersion": "2026-07-28",
             "io.modelcontextprotocol/clientCapabilities": capabilities,
@@ -213,7 +215,7 @@ class Rpc:
             "Accept": "application/json, text/event-stream",
             "MCP-Protocol-Version": "2026-07-28",
             "Mcp-Method": method,
-            **({"Mcp-Name": name} if name else {}),
+            **({"Mcp-Name": mcp_name} if mcp_name else {}),
         }
         connection = http.client.HTTPConnection(self._address, timeout=30)
         try:
@@ -242,4 +244,6 @@ class Rpc:
 
     def until(self, task_id: str, *statuses: str, within: float = 30.0) -> dict[str, Any]:
         """A task once it has one of these statuses."""
-        return wait_for(lambda: (task if (task := self.get(task_id))["status"] in statuses else {}), within, f"{statuses}")
+        return wait_for(
+            lambda: task if (task := self.get(task_id))["status"] in statuses else {}, within, f"{statuses}"
+        )

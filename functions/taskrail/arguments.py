@@ -8,14 +8,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, create_model
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
 from taskrail.errors import ArgumentsError, DeclarationError
 from taskrail.pydantic_schemas import SCHEMA_FAULTS, fault_text, without_warnings
 from taskrail.schema_headers import with_headers_in_place
-from taskrail.schemas import path_text, without_made_up_titles
+from taskrail.schemas import every_schema, path_text, problems, validator_for, without_made_up_titles
 
 # Messages of pydantic that quote what was sent, and what is said instead.
 _QUOTING = {
@@ -41,11 +41,14 @@ class ArgumentsModel:
         Python names of the parameters, by the model's fields.
     schema
         JSON Schema of the arguments.
+    look_alikes
+        Types of the choices in the schema that Python takes for one another: 1 and True.
     """
 
     model: type[BaseModel]
     fields: Mapping[str, str]
     schema: dict[str, Any]
+    look_alikes: frozenset[type] | None = None
 
     def bind(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """The function's keyword arguments.
@@ -59,7 +62,15 @@ class ArgumentsModel:
             valid = self._valid(arguments)
         except ValidationError as error:
             raise ArgumentsError(_sentences(error, arguments)) from None
+        if self.look_alikes is not None and (bool in self.look_alikes or _has_truth_value(arguments)):
+            self._tell_truth_from_numbers(arguments)
         return {name: getattr(valid, field) for field, name in self.fields.items()}
+
+    def _tell_truth_from_numbers(self, arguments: Mapping[str, Any]) -> None:
+        # pydantic looks choices up in a dict, where True finds 1; JSON Schema tells them apart.
+        found = problems(validator_for(self.schema), arguments, "arguments")
+        if found:
+            raise ArgumentsError(found)
 
     def _valid(self, arguments: Mapping[str, Any]) -> BaseModel:
         # Read as JSON and strictly: "5" is no number and true is no 1, but a date is a string.
@@ -68,7 +79,7 @@ class ArgumentsModel:
             return self.model.model_validate_json(text, strict=True)
         except ValidationError as error:
             # JSON Schema counts 5.0 among the integers, pydantic does not.
-            if not any(fault["type"] in ("int_type", "literal_error", "enum") for fault in _faults(error)):
+            if not any(fault["type"] == "int_type" for fault in _faults(error)):
                 raise
             return self.model.model_validate_json(_json(_with_plain_integers(arguments)), strict=True)
 
@@ -120,7 +131,8 @@ def arguments_model(
         schema = without_warnings(model, "validation")
     except SCHEMA_FAULTS as error:
         raise _undescribable(tool_name, fields, names, error) from None
-    return ArgumentsModel(model, names, _tidy(tool_name, schema))
+    tidy = _tidy(tool_name, schema)
+    return ArgumentsModel(model, names, tidy, _look_alikes(tidy))
 
 
 def _field_info(tool_name: str, name: str, annotation: Any, default: Any) -> FieldInfo:
@@ -149,9 +161,10 @@ def _undescribable(
     tool_name: str, fields: Mapping[str, Any], names: Mapping[str, str], error: Exception
 ) -> DeclarationError:
     """Find the parameter that pydantic stumbled over, and say what to do."""
-    for field, (annotation, _) in fields.items():
+    for field, definition in fields.items():
         try:
-            without_warnings(TypeAdapter(annotation), "validation")
+            alone: type[BaseModel] = create_model("Arguments", **{field: definition})
+            without_warnings(alone, "validation")
         except SCHEMA_FAULTS as fault:
             return DeclarationError(
                 tool_name,
@@ -176,6 +189,23 @@ def _tidy(tool_name: str, schema: dict[str, Any]) -> dict[str, Any]:
     if plain.get("$defs"):
         ordered["$defs"] = plain["$defs"]
     return with_headers_in_place(ordered)
+
+
+def _look_alikes(schema: Mapping[str, Any]) -> frozenset[type] | None:
+    """Types of choices that are numbers or truth values; None if there are none."""
+    types: set[type] = set()
+    for inner in every_schema(schema):
+        choices = [*inner.get("enum", ()), *((inner["const"],) if "const" in inner else ())]
+        types.update(type(choice) for choice in choices if isinstance(choice, int | float))
+    return frozenset(types) or None
+
+
+def _has_truth_value(value: Any) -> bool:
+    if isinstance(value, Mapping):
+        return any(map(_has_truth_value, value.values()))
+    if isinstance(value, list):
+        return any(map(_has_truth_value, value))
+    return isinstance(value, bool)
 
 
 def _json(arguments: Any) -> str:

@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 
 M = TypeVar("M", bound="BaseModel")
 
+_MODES = {"elicitation": ("form", "url"), "sampling": ("tools",), "roots": ()}
+"""The capabilities that questions need, and what of each tells them apart (`Question.allowed`)."""
+
 
 class NeedInput(BaseException):
     """The request cannot go on without these answers; the wire turns it into ``input_required``.
@@ -66,6 +69,20 @@ class ClientInfo:
         """Whether it declared the tasks extension: as an object, nothing else counts."""
         extensions = self.capabilities.get("extensions")
         return isinstance(extensions, Mapping) and isinstance(extensions.get(TASKS_EXTENSION), Mapping)
+
+    @property
+    def askable(self) -> dict[str, Any]:
+        """What decides which questions the client can be asked: all of its capabilities that a task keeps.
+
+        A client may declare anything besides, of any size, and an item has a limit.
+        """
+        kept: dict[str, Any] = {}
+        for name, modes in _MODES.items():
+            declared = self.capabilities.get(name)
+            if isinstance(declared, Mapping):
+                said = {mode: declared[mode] for mode in modes if mode in declared}
+                kept[name] = {mode: {} if isinstance(value, Mapping) else None for mode, value in said.items()}
+        return kept
 
 
 class Call:

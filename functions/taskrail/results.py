@@ -7,8 +7,9 @@ import json
 import math
 import types
 import typing
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, is_dataclass
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
 from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -37,7 +38,11 @@ __all__ = [
 ]
 
 _NONE = type(None)
-_NOT_FINITE = "the returned value cannot be written as JSON: it holds NaN or infinity"
+_NOT_FINITE = "it holds NaN or infinity"
+_TOO_DEEP = "it contains itself or is nested too deeply"
+
+_MOST_LEVELS = 200
+"""Levels of a result: whatever reads it after us, we ourselves at the next poll to begin with, must get to its end."""
 
 
 @dataclass(frozen=True)
@@ -124,11 +129,16 @@ class Returns:
             if annotated and self.annotation is not MISSING:
                 valid = self._adapter.validate_python(value)
                 plain = self._adapter.dump_python(valid, mode="json", by_alias=True, warnings="error")
-                # Where the type is open, pydantic writes null for NaN and infinity.
-                if not _all_finite(valid):
-                    raise ResultError(_NOT_FINITE)
-                return plain
-            return value.model_dump(mode="json", by_alias=True) if isinstance(value, BaseModel) else value
+                raw = self._adapter.dump_python(valid, by_alias=True, warnings="none")
+            elif isinstance(value, BaseModel):
+                plain = value.model_dump(mode="json", by_alias=True)
+                raw = value.model_dump(by_alias=True, warnings="none")
+            else:
+                return value
+            # pydantic writes null for NaN and infinity, whatever the type says.
+            if not _all_finite(raw):
+                raise _unwritable(_NOT_FINITE)
+            return plain
         except ValidationError as error:
             faults = error.errors(include_input=False, include_context=False, include_url=False)
             places = sorted({".".join(str(part) for part in fault["loc"]) or "the value itself" for fault in faults})
@@ -136,7 +146,7 @@ class Returns:
                 f"the returned value does not fit the function's return annotation at: {', '.join(places)}"
             ) from None
         except (PydanticSerializationError, TypeError, ValueError, RecursionError) as error:
-            raise ResultError(f"the returned value cannot be written as JSON: {type(error).__name__}") from error
+            raise _unwritable(_why(error)) from error
 
     def _check(self, structured: Any) -> None:
         """Hold a value to a schema that was given by hand."""
@@ -164,36 +174,52 @@ def to_json(value: Any) -> str:
     try:
         text = json.dumps(value, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
     except (TypeError, ValueError, RecursionError) as error:
-        raise ResultError(f"the returned value cannot be written as JSON: {_why(error)}") from error
+        raise _unwritable(_why(error)) from error
+    if text.count("[") + text.count("{") > _MOST_LEVELS and _deeper_than(value, _MOST_LEVELS):
+        raise _unwritable(_TOO_DEEP)
     return sendable(text, "the returned value")
 
 
 def _all_finite(value: Any) -> bool:
-    """Whether no NaN and no infinity hides in a value."""
+    """Whether no NaN and no infinity hides in what pydantic dumped."""
     if isinstance(value, float):
         return math.isfinite(value)
-    if isinstance(value, str | bytes | int | None):
+    if isinstance(value, Enum):
+        return _all_finite(value.value)
+    if isinstance(value, str | bytes | bytearray | memoryview):
         return True
     if isinstance(value, Mapping):
         return all(map(_all_finite, value.values()))
-    if isinstance(value, list | tuple | set | frozenset):
-        return all(map(_all_finite, value))
-    if is_dataclass(value):
-        return all(_all_finite(getattr(value, part.name, None)) for part in fields(value))
-    if hasattr(value, "__pydantic_fields_set__"):
-        return all(map(_all_finite, (*vars(value).values(), getattr(value, "__pydantic_extra__", None))))
+    return not isinstance(value, Collection) or all(map(_all_finite, value))
+
+
+def _deeper_than(value: Any, limit: int) -> bool:
+    level = [value]
+    for _ in range(limit):
+        items = (item for one in level for item in (one.values() if isinstance(one, Mapping) else one))
+        level = [item for item in items if isinstance(item, Mapping | list | tuple)]
+        if not level:
+            return False
     return True
+
+
+def _unwritable(why: str) -> ResultError:
+    return ResultError(f"the returned value cannot be written as JSON: {why}")
 
 
 def _why(error: Exception) -> str:
     """What JSON cannot carry, without the value: some messages quote it."""
     if isinstance(error, TypeError):
         return f"{error}; return plain JSON values, or a model"
+    if isinstance(error, UnicodeDecodeError):
+        return "it holds bytes that are no text; return Image, Audio or Resource, or attach a file"
     if isinstance(error, RecursionError) or "Circular" in str(error):
-        return "it contains itself or is nested too deeply"
-    if "float" in str(error):
-        return "it holds NaN or infinity"
-    return "it holds a number that is too long"
+        return _TOO_DEEP
+    if "Out of range float" in str(error):
+        return _NOT_FINITE
+    if "integer string conversion" in str(error):
+        return "it holds a number that is too long"
+    return f"{type(error).__name__}; return plain JSON values, or a model"
 
 
 def text_result(text: str) -> dict[str, Any]:

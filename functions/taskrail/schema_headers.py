@@ -136,6 +136,7 @@ def with_headers_in_place(schema: dict[str, Any]) -> dict[str, Any]:
     if not any(KEYWORD in inner for inner in every_schema(schema)):
         return schema
     placed = _placed(schema, definitions, frozenset())
+    placed.pop("$defs", None)
     used = set(re.findall(r'"#/\$defs/([^"]+)"', _references(placed)))
     while True:
         more = {
@@ -144,7 +145,6 @@ def with_headers_in_place(schema: dict[str, Any]) -> dict[str, Any]:
         if not more:
             break
         used |= more
-    placed.pop("$defs", None)
     kept = {name: inner for name, inner in definitions.items() if name in used}
     return {**placed, "$defs": kept} if kept else placed
 

@@ -109,12 +109,11 @@ class Toolset:
         """The tools declared so far, in order."""
         return tuple(declared.tool for declared in self._declared)
 
-    def close(self) -> tuple[Tool, ...]:
-        """The tools, from now on unchangeable; the server calls it."""
+    def close(self) -> None:
+        """Let nothing change any more; the server calls it."""
         self._closed = True
         for declared in self._declared:
             declared.closed = True
-        return self.tools
 
     def tool(
         self,
@@ -331,13 +330,15 @@ class TaskServer:
 
 
 def _named(toolsets: Sequence[Toolset]) -> Mapping[str, Tool]:
-    """The tools of all sets by name; the sets are closed, since a server never looks again."""
+    """The tools of all sets by name; the sets are closed then, since a server never looks again."""
     named: dict[str, Tool] = {}
     for toolset in toolsets:
-        for tool in toolset.close():
+        for tool in toolset.tools:
             if tool.name in named:
                 raise DeclarationError(tool.name, "two tools have this name; give one of them name='...'")
             named[tool.name] = tool
+    for toolset in toolsets:
+        toolset.close()
     return MappingProxyType(named)
 
 
@@ -420,7 +421,7 @@ def _policy(
         warnings.warn(
             f"tool {name!r}: keep_result=None keeps every ticket and result for ever, and they cost storage for ever",
             UserWarning,
-            stacklevel=4,
+            stacklevel=3,
         )
     return checked
 

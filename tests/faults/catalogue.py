@@ -14,8 +14,8 @@ ON = StepFunctions(timeout=minutes(5))
 LARGE = "x" * 5_000
 """Too large for an item: arguments, answers and step outcomes of this size go to the bucket."""
 
-done: Counter[str] = Counter()
-"""Work that was really done; every world clears it."""
+done: Counter[tuple[str, str]] = Counter()
+"""Work that was really done, by task and kind; every world clears it."""
 clocks: list[StandingClock] = []
 """The clock of the world under test."""
 
@@ -28,7 +28,7 @@ class Approval(BaseModel):
 @tools.task(runs_on=ON, keep_result=hours(2))
 def plain(task: TaskContext, text: str) -> str:
     """Do one thing and return."""
-    done["work"] += 1
+    done[task.task_id, "work"] += 1
     return "the result"
 
 
@@ -41,7 +41,7 @@ def ask_first(call: Call, text: str) -> None:
 @tools.task(runs_on=ON, keep_result=hours(2))
 def much(task: TaskContext) -> str:
     """Return more than an item takes."""
-    done["work"] += 1
+    done[task.task_id, "work"] += 1
     return "y" * 40_000
 
 
@@ -50,7 +50,7 @@ def steps(task: TaskContext, size: int) -> str:
     """Do a step that costs money, once."""
 
     def pay() -> str:
-        done["step"] += 1
+        done[task.task_id, "step"] += 1
         return "x" * size
 
     task.step("pay", pay)
@@ -71,12 +71,12 @@ def asks(task: TaskContext) -> str:
     """Ask once, after a step that costs money."""
 
     def pay() -> int:
-        done["step"] += 1
+        done[task.task_id, "step"] += 1
         return 1
 
     task.step("pay", pay)
     task.ask("go", "Go on?", Approval)
-    done["work"] += 1
+    done[task.task_id, "work"] += 1
     return "the result"
 
 
@@ -84,7 +84,7 @@ def asks(task: TaskContext) -> str:
 def asks_two(task: TaskContext) -> str:
     """Ask two things at once."""
     task.ask_all({"one": ("One?", Approval), "two": ("Two?", Approval)})
-    done["work"] += 1
+    done[task.task_id, "work"] += 1
     return "the result"
 
 
@@ -92,7 +92,7 @@ def asks_two(task: TaskContext) -> str:
 def holds(task: TaskContext) -> str:
     """Ask, and hold the run open for a while."""
     task.ask("go", "Go on?", Approval, wait=seconds(0.5))
-    done["work"] += 1
+    done[task.task_id, "work"] += 1
     return "the result"
 
 

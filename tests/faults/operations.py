@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
+from itertools import product
 from typing import Any
 
 from tests.faults.faults import Fault, Lasting, Plan
@@ -65,15 +66,6 @@ class Bears(Enum):
 Bearing = Bears | Answer
 Ends = Mapping[Then, End]
 
-CLIENT: Ends = {Then.REPEAT: End.RESULT, Then.POLL: End.RESULT, Then.CANCEL: End.CANCELLED, Then.LEAVE: End.GONE}
-WORKER: Ends = {
-    Then.REPEAT: End.RESULT,
-    Then.TOLD: End.BROKEN,
-    Then.POLL: End.BROKEN,
-    Then.CANCEL: End.CANCELLED,
-    Then.HANGS: End.BROKEN,
-}
-
 
 @dataclass(frozen=True)
 class Operation:
@@ -84,28 +76,29 @@ class Operation:
     name
         What is done.
     act
-        Does it, in the process that will meet the fault; its value is the answer.
+        Does it, in the process that will meet the fault; what it returns is the answer.
     prepare
         Brings the world to where the operation begins.
     bears
         Per AWS call, as ``service:Operation`` or ``service:Operation#n`` for the n-th of that kind (from 0):
         how the operation takes it when that call goes on failing. `Bears.NOT` where nothing stands. A function
-        of the fault where that matters.
+        of the fault where that matters, and an `Answer` where the answer is none of the usual two.
     decisive
         Index of the AWS call with which the operation has happened.
     missed, happened
         How the task ends by what the world does then, when the decisive call took no effect, and when it did.
+        The same in both cases when only the first is given.
+    unclaimed
+        The same for a job whose claim took no effect.
     usual
         The answer without a fault.
-    work
-        How often each piece of work is done when nothing is repeated.
-    repeats
-        Pieces of work that may be done once more when the decisive call took no effect: those whose own
-        record that call is. Everything else is done once whatever happens.
-    again
-        How a client or EventBridge repeats it; the same act by default.
-    holds_ticket
-        Whether the client knows the task's id even when the operation did not answer.
+    runs, items
+        How many runs the task may need, and how many tasks there may be, from the first call to the end.
+    records
+        Work that is done again after a crash, by kind: the index of the AWS call that records it. Whatever is
+        not named here, or recorded when the fault comes, is done once.
+    run
+        Number of the run that a job's row works on; None in any other row.
     """
 
     name: str
@@ -114,44 +107,59 @@ class Operation:
     bears: Mapping[str, Bearing | Callable[[Fault], Bearing]] = field(default_factory=dict)
     decisive: int = 0
     missed: Ends = field(default_factory=dict)
-    happened: Ends = field(default_factory=dict)
+    happened: Ends | None = None
+    unclaimed: Ends | None = None
     usual: Answer = Answer.USUAL
-    work: Mapping[str, int] = field(default_factory=dict)
-    repeats: frozenset[str] = frozenset()
-    again: Callable[[Process], Any] | None = None
-    holds_ticket: bool = True
+    runs: int = 1
+    items: int = 1
+    records: Mapping[str, int] = field(default_factory=dict)
+    run: int | None = None
+
+    @property
+    def creates(self) -> bool:
+        """Whether the client learns the task's id from this operation's answer."""
+        return self.name.startswith("create")
+
+    def bearing(self, calls: Sequence[str], index: int, fault: Fault) -> Bearing:
+        """How the operation takes it when its `index`-th call goes on failing in that way."""
+        call = calls[index]
+        nth = calls[:index].count(call)
+        bearing = self.bears.get(f"{call}#{nth}", self.bears.get(call, Bears.NOT))
+        return bearing if isinstance(bearing, (Bears, Answer)) else bearing(fault)
 
 
 @dataclass(frozen=True)
 class Cell:
-    """One cell: an operation, a fault in one of its calls, and what the world does then.
+    """One cell: an operation, a fault in one of its calls, what the world does then, and what must come of it.
 
     Parameters
     ----------
-    operation, plan, then
+    operation, call, plan, then
         The coordinates.
-    answer, end
-        The promise.
     happened
         Whether the operation has happened when the world goes on.
+    answer, end, again
+        The promise: what is answered, how the task ends, and which work may have been done twice.
     """
 
     operation: Operation
     call: str
     plan: Plan
     then: Then
+    happened: bool
     answer: Answer
     end: End
-    happened: bool
+    again: frozenset[str]
 
     @property
     def name(self) -> str:
         """Names the cell in pytest's report."""
         lasting = "" if self.plan.fault.kills else f" for {self.plan.lasting.value}"
-        return f"{self.operation.name} | {self.call} | {self.plan.fault.value}{lasting} | {self.then.value}"
+        where = f"{self.plan.call + 1} {self.call.partition(':')[2]}"
+        return f"{self.operation.name} | {where} | {self.plan.fault.value}{lasting} | {self.then.value}"
 
 
-def cells(operation: Operation, calls: list[str]) -> list[Cell]:
+def cells(operation: Operation, calls: Sequence[str]) -> list[Cell]:
     """Every cell of a row.
 
     Parameters
@@ -161,26 +169,35 @@ def cells(operation: Operation, calls: list[str]) -> list[Cell]:
     calls
         The AWS calls that it makes, as a dry run recorded them.
     """
-    made = []
-    turn = 0
-    for index in range(len(calls)):
-        for fault in Fault:
-            for lasting in [Lasting.ONE_TRY] if fault.kills else Lasting:
-                plan = Plan(index, fault, lasting)
-                answer, stuck = _answer(operation, calls, plan)
-                happened = stuck is None or stuck > operation.decisive
-                happened |= stuck == operation.decisive and fault.takes_effect
-                thens = _thens(operation, answer, happened)
-                if not fault.kills:
-                    # Every way to go on meets every call, with and without effect; not with every kind of fault.
-                    thens = [thens[turn % len(thens)]]
-                    turn += 1
-                ends = operation.happened if happened else operation.missed
-                made += [Cell(operation, f"{index} {calls[index]}", plan, then, answer, ends[then], happened) for then in thens]
+    made: list[Cell] = []
+    for plan in _plans(len(calls)):
+        answer, stuck = _answer(operation, calls, plan)
+        effect = plan.fault.takes_effect
+        happened = stuck is None or stuck > operation.decisive or (stuck == operation.decisive and effect)
+        ends = operation.missed if not happened or operation.happened is None else operation.happened
+        if stuck == 0 and not effect and operation.unclaimed is not None:
+            ends = operation.unclaimed
+        again = frozenset(
+            kind
+            for kind, record in operation.records.items()
+            if stuck is not None and (stuck < record or (stuck == record and not effect))
+        )
+        thens = _thens(operation, answer, ends)
+        if not plan.fault.kills:
+            # Every way to go on follows every call, with and without its effect, after a kill; after the
+            # other faults, which leave the same behind, they take turns.
+            thens = [thens[len(made) % len(thens)]]
+        made += [Cell(operation, calls[plan.call], plan, then, happened, answer, ends[then], again) for then in thens]
     return made
 
 
-def _answer(operation: Operation, calls: list[str], plan: Plan) -> tuple[Answer, int | None]:
+def _plans(calls: int) -> Iterator[Plan]:
+    for call, fault in product(range(calls), Fault):
+        for lasting in [Lasting.ONE_TRY] if fault.kills else Lasting:
+            yield Plan(call, fault, lasting)
+
+
+def _answer(operation: Operation, calls: Sequence[str], plan: Plan) -> tuple[Answer, int | None]:
     """What is answered, and the call behind which the operation did not get; None for none."""
     if plan.fault.kills:
         return Answer.NOTHING, plan.call
@@ -188,7 +205,7 @@ def _answer(operation: Operation, calls: list[str], plan: Plan) -> tuple[Answer,
         return operation.usual, None
     outage = plan.lasting is Lasting.OUTAGE
     for index in range(plan.call, len(calls) if outage else plan.call + 1):
-        bearing = _bearing(operation, calls, index, plan.fault)
+        bearing = operation.bearing(calls, index, plan.fault)
         if isinstance(bearing, Answer):
             return bearing, index
         if bearing is Bears.NOT or (bearing is Bears.ONCE and outage):
@@ -196,18 +213,11 @@ def _answer(operation: Operation, calls: list[str], plan: Plan) -> tuple[Answer,
     return operation.usual, None
 
 
-def _bearing(operation: Operation, calls: list[str], index: int, fault: Fault) -> Bearing:
-    call = calls[index]
-    nth = calls[:index].count(call)
-    bearing = operation.bears.get(f"{call}#{nth}", operation.bears.get(call, Bears.NOT))
-    return bearing if isinstance(bearing, (Bears, Answer)) else bearing(fault)
-
-
-def _thens(operation: Operation, answer: Answer, happened: bool) -> list[Then]:
-    ends = operation.happened if happened else operation.missed
-    if answer is operation.usual:
-        # Whoever got an answer does not repeat the operation, and an engine whose run went well does not complain.
-        return [then for then in ends if then not in (Then.REPEAT, Then.TOLD, Then.HANGS)] or [Then.REPEAT]
-    if not operation.holds_ticket:
+def _thens(operation: Operation, answer: Answer, ends: Ends) -> list[Then]:
+    if answer is Answer.USUAL:
+        # Whoever got an answer does not repeat the operation; an engine whose run went well does not complain.
+        return [then for then in ends if then not in (Then.REPEAT, Then.TOLD, Then.HANGS)]
+    if operation.creates:
+        # No ticket, nothing to poll.
         return [then for then in ends if then in (Then.REPEAT, Then.LEAVE)]
     return list(ends)

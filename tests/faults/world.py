@@ -102,6 +102,8 @@ class World:
         """The ticket that the client under test holds."""
         self.state: str | None = None
         """The sealed state that it holds."""
+        self.answered: set[str] = set()
+        """The questions that it has answered."""
         catalogue.done.clear()
         catalogue.clocks[:] = [self.clock]
 

@@ -64,6 +64,17 @@ def wait_for_file(task: TaskContext, path: str) -> str:
 
 
 @tools.task(runs_on=RUNS, poll_interval=seconds(1))
+def clean_up(task: TaskContext, path: str) -> str:
+    """Hear nothing, and clean up at the end."""
+    Path(path + ".begun").touch()
+    try:
+        time.sleep(50)
+    finally:
+        Path(path).touch()
+    return "too late"
+
+
+@tools.task(runs_on=RUNS, poll_interval=seconds(1))
 def leave_a_child(task: TaskContext, marker: str) -> str:
     """Ignore signals, with a process of its own that does so too."""
     for signum in (signal.SIGTERM, signal.SIGINT):
@@ -93,7 +104,7 @@ def approve(task: TaskContext) -> str:
 def work(task: TaskContext) -> str:
     """Work until cancelled."""
     for _ in task.track(range(100_000), "Working"):
-        task.sleep(100)
+        time.sleep(0.1)
     return "done"
 
 

@@ -20,7 +20,7 @@ CATALOGUE = "tests.functional.local_tools"
 
 @pytest.fixture(scope="module")
 def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Launched]:
-    with launched(tmp_path_factory.mktemp("jobs"), CATALOGUE) as made:
+    with launched(tmp_path_factory.mktemp("jobs"), CATALOGUE, {"TASKRAIL_CANCEL_GRACE_MS": "1000"}) as made:
         yield made
 
 
@@ -82,6 +82,14 @@ def test_a_job_that_does_not_hear_is_stopped_by_the_reads_that_follow(rpc: Rpc, 
     wait_for(lambda: not processes_of(f": {marker};"), what="the end of the job's own child")
 
 
+def test_a_job_that_is_stopped_cleans_up(rpc: Rpc, tmp_path: Path) -> None:
+    task_id = rpc.start("clean_up", path=str(tmp_path / "clean"))
+    wait_for((tmp_path / "clean.begun").exists)
+    rpc.call("tasks/cancel", taskId=task_id)
+    rpc.until(task_id, "cancelled")
+    wait_for((tmp_path / "clean").exists)
+
+
 def test_the_table_and_the_bucket_are_as_deployed(stack: Launched) -> None:
     dynamodb = boto3.client("dynamodb", endpoint_url=stack.facts["endpoint"], region_name="us-east-1")
     table = dynamodb.describe_table(TableName="taskrail")["Table"]
@@ -99,7 +107,9 @@ def test_one_of_many_writers_wins(stack: Launched) -> None:
 
     def put(key: str) -> bool:
         try:
-            dynamodb.put_item(TableName="taskrail", Item={"pk": {"S": key}}, ConditionExpression="attribute_not_exists(pk)")
+            dynamodb.put_item(
+                TableName="taskrail", Item={"pk": {"S": key}}, ConditionExpression="attribute_not_exists(pk)"
+            )
         except dynamodb.exceptions.ConditionalCheckFailedException:
             return False
         return True

@@ -427,7 +427,10 @@ _json = st.recursive(
 )
 _keys = st.from_regex(r"[A-Za-z0-9_.-]{1,64}", fullmatch=True)
 _questions = st.builds(
-    Question, _keys, st.sampled_from([ROOTS, SAMPLING, "elicitation/create"]), st.dictionaries(_texts, _json, max_size=3)
+    Question,
+    _keys,
+    st.sampled_from([ROOTS, SAMPLING, "elicitation/create"]),
+    st.dictionaries(_texts, _json, max_size=3),
 )
 _TYPES: dict[str, st.SearchStrategy[Any]] = {
     "str": _texts,

@@ -12,7 +12,7 @@ from taskrail.calling import call_through
 from taskrail.errors import TASKS_EXTENSION, MissingCapability, QuestionError
 from taskrail.questions import Question, form_question, roots_question, sampling_question
 
-EVERYTHING = {"elicitation": {}, "sampling": {}, "roots": {}}
+EVERYTHING: dict[str, Any] = {"elicitation": {}, "sampling": {}, "roots": {}}
 
 
 class Name(BaseModel):

@@ -154,14 +154,19 @@ def test_an_empty_answer_has_a_length_and_no_content_type(served: Served) -> Non
 
 def test_a_connection_serves_one_request_after_the_other(served: Served) -> None:
     answer = served.raw(
-        served.head("Content-Length: 2") + b"{}" + served.head("Transfer-Encoding: chunked") + b"1\r\n1\r\n0\r\n\r\n"
+        served.head("Content-Length: 2")
+        + b"{}"
+        + served.head("Transfer-Encoding: chunked")
+        + b"1\r\n1\r\n0\r\n\r\n"
         + served.head("Connection: close", method="HEAD")
     )
     assert answer.count(b"HTTP/1.1 200 OK") == 3
     assert [event.get("body") for event in served.handler.events] == ["{}", "1", None]
 
 
-@pytest.mark.parametrize("host", ["evil.example.com", "evil.example.com:{port}", "127.0.0.1", "localhost:1", "127.0.0.1.evil.com:{port}", ""])
+@pytest.mark.parametrize(
+    "host", ["evil.example.com", "evil.example.com:{port}", "127.0.0.1", "localhost:1", "127.0.0.1.evil.com:{port}", ""]
+)
 def test_a_foreign_host_is_refused(served: Served, host: str) -> None:
     head = f"POST /mcp HTTP/1.1\r\nHost: {host.format(port=served.port)}\r\nContent-Length: 2\r\n\r\n{{}}"
     refused(served, served.raw(head.encode()), 403)
@@ -184,12 +189,25 @@ def test_a_foreign_name_in_the_target_is_refused(served: Served) -> None:
     assert (served.handler.events[0]["rawPath"], served.handler.events[0]["rawQueryString"]) == ("/mcp", "a")
 
 
-@pytest.mark.parametrize("origin", ["http://evil.example.com", "null", "http://localhost.evil.com", "file://", "http://127.0.0.1:x", "http://[::1", ""])
+@pytest.mark.parametrize(
+    "origin",
+    [
+        "http://evil.example.com",
+        "null",
+        "http://localhost.evil.com",
+        "file://",
+        "http://127.0.0.1:x",
+        "http://[::1",
+        "",
+    ],
+)
 def test_a_foreign_origin_is_refused(served: Served, origin: str) -> None:
     refused(served, served.raw(served.head(f"Origin: {origin}", "Content-Length: 0")), 403)
 
 
-@pytest.mark.parametrize("origin", ["http://localhost", "http://127.0.0.1:6274", "https://localhost:3000", "http://[::1]:5173"])
+@pytest.mark.parametrize(
+    "origin", ["http://localhost", "http://127.0.0.1:6274", "https://localhost:3000", "http://[::1]:5173"]
+)
 def test_pages_of_this_machine_may_call(served: Served, origin: str) -> None:
     assert served.post(Origin=origin)[0] == 200
     assert served.handler.events[0]["headers"]["origin"] == origin
@@ -209,7 +227,9 @@ def test_a_chunked_body_is_put_together(served: Served, chunks: bytes, body: str
     assert served.handler.events[0].get("body") == body
 
 
-@pytest.mark.parametrize("chunks", [b"zz\r\n{}\r\n0\r\n\r\n", b"-1\r\n", b"\r\n", b"2\r\n{}}\r\n0\r\n\r\n", b"5\r\n{}", b"1" * 5000])
+@pytest.mark.parametrize(
+    "chunks", [b"zz\r\n{}\r\n0\r\n\r\n", b"-1\r\n", b"\r\n", b"2\r\n{}}\r\n0\r\n\r\n", b"5\r\n{}", b"1" * 5000]
+)
 def test_a_broken_chunked_body_is_refused(served: Served, chunks: bytes) -> None:
     refused(served, served.raw(served.head("Transfer-Encoding: chunked") + chunks, half_close=True), 400)
 

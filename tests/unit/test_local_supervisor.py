@@ -19,6 +19,7 @@ import pytest
 from local.engine import LocalEngine
 from local.processes import identify
 from local.records import Record
+from local.supervisor import CLOSE_WITHIN
 from taskrail.clock import SystemClock
 from taskrail.engines import RunReport, RunState
 from taskrail.errors import EngineUnavailable, StartRefused
@@ -145,7 +146,10 @@ def test_a_restarted_supervisor_knows_every_run(desk: Desk) -> None:
     """Alive, orderly ended, vanished, stopped: whatever happened while nobody watched."""
     desk.run("done-1", "pass")
     ended(desk, "done-1")
-    desk.run("alive-1", f"wait = Path({str(desk.stack.directory / 'go')!r})\nwhile not wait.exists(): time.sleep(.01)\nrecords.note_exit(name, 4); sys.exit(4)")
+    go = desk.stack.directory / "go"
+    desk.run(
+        "alive-1", f"while not os.path.exists({str(go)!r}): time.sleep(.01)\nrecords.note_exit(name, 4)\nsys.exit(4)"
+    )
     desk.run("gone-1", FOREVER)
     desk.run("stopping-1", FOREVER)
     gone = desk.pid("gone-1")
@@ -163,7 +167,7 @@ def test_a_restarted_supervisor_knows_every_run(desk: Desk) -> None:
     assert ended(desk, "stopped-1") == RunReport(RunState.STOPPED)
     assert desk.engine.describe("tool", "alive-1").state is RunState.RUNNING
     desk.run("alive-1", "pass")
-    (desk.stack.directory / "go").touch()
+    go.touch()
     assert ended(desk, "alive-1") == RunReport(RunState.FAILED, "exit code 4")
     assert desk.started().count("alive-1") == 1
     assert desk.engine.stop("tool", "stopping-1"), "an adopted run can be stopped"
@@ -192,7 +196,9 @@ def test_a_run_whose_process_was_born_as_its_supervisor_died_is_adopted(desk: De
     desk.records.write(Record("a-1", "tool", {"code": "pass"}, 60_000, SystemClock().now()))
     lock = desk.records.lock("a-1")
     desk.restart()
-    assert desk.engine.describe("tool", "a-1").state is RunState.RUNNING, "its lock is held by somebody who has not signed"
+    assert desk.engine.describe("tool", "a-1").state is RunState.RUNNING, (
+        "its lock is held by somebody who has not signed"
+    )
     desk.run("a-1", "pass")
     os.close(lock)
     assert ended(desk, "a-1") == RunReport(RunState.FAILED, None)
@@ -215,6 +221,18 @@ def test_sigterm_ends_every_run_deaf_ones_included(desk: Desk) -> None:
     desk.supervisor.wait(15)
     assert [identify(pid) for pid in pids] == [None, None]
     assert {record.state for record in desk.records.all()} == {RunState.STOPPED}
+
+
+def test_a_second_sigterm_kills_at_once(desk: Desk) -> None:
+    desk.run("a-1", FOREVER)
+    polite, pid = desk.pid("a-1"), deaf(desk, "a-2")
+    desk.supervisor.terminate()
+    begun = time.monotonic()
+    wait_for(lambda: identify(polite) is None)
+    desk.supervisor.terminate()
+    wait_for(lambda: identify(pid) is None)
+    assert time.monotonic() - begun < CLOSE_WITHIN
+    desk.supervisor.wait(15)
 
 
 def test_the_end_of_the_launcher_ends_everything(desk: Desk) -> None:
@@ -250,7 +268,9 @@ def test_ends_are_handed_out_until_they_are_reported(desk: Desk) -> None:
     assert desk.engine.ask({"do": "ended"})["ok"]["name"] == "a-2"
 
 
-@pytest.mark.parametrize("line", [b"\n", b"{\n", b"[]\n", b'{"do": "dance", "name": "a"}\n', b"\xff\xfe\n", b"x" * 2_000_000])
+@pytest.mark.parametrize(
+    "line", [b"\n", b"{\n", b"[]\n", b'{"do": "dance", "name": "a"}\n', b"\xff\xfe\n", b"x" * 2_000_000]
+)
 def test_garbage_does_not_disturb_the_supervisor(shared: Desk, line: bytes) -> None:
     with socket.socket(socket.AF_UNIX) as connection:
         connection.connect(str(shared.stack.socket))
@@ -280,7 +300,9 @@ def answering(path: Path, answer: bytes) -> threading.Thread:
     return thread
 
 
-@pytest.mark.parametrize("answer", [b"", b"{", b"[]\n", b'{"error": "broken"}\n', b'{"ok": {"state": "odd"}}\n', b'{"ok": null}\n'])
+@pytest.mark.parametrize(
+    "answer", [b"", b"{", b"[]\n", b'{"error": "broken"}\n', b'{"ok": {"state": "odd"}}\n', b'{"ok": null}\n']
+)
 def test_an_answer_that_says_nothing_is_an_unknown_outcome(tmp_path: Path, answer: bytes) -> None:
     thread = answering(tmp_path / "s", answer)
     with pytest.raises(EngineUnavailable):

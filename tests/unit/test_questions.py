@@ -414,7 +414,12 @@ def test_any_response_is_either_usable_or_told_what_is_wrong(response: Any, cont
 
 
 FORM_CONTENT = st.fixed_dictionaries(
-    {"name": st.text(), "count": st.integers(-2, 12) | st.booleans(), "price": st.floats(0, 100), "size": st.text("SM")},
+    {
+        "name": st.text(),
+        "count": st.integers(-2, 12) | st.booleans(),
+        "price": st.floats(0, 100),
+        "size": st.text("SM"),
+    },
     optional={
         "sure": st.booleans() | st.none(),
         "colour": st.sampled_from(["red", "blue", "green", None]),

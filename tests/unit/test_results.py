@@ -136,13 +136,15 @@ def test_a_title_that_somebody_wrote_stays() -> None:
     assert schema["description"] == "What it is."
 
 
-@pytest.mark.parametrize("annotation", [str, None, Any, object, Annotated[str, "x"], Text, ToolResult, list[Image], Image | Text])
+@pytest.mark.parametrize(
+    "annotation", [str, None, Any, object, Annotated[str, "x"], Text, ToolResult, list[Image], Image | Text]
+)
 def test_no_schema_where_there_is_nothing_structured(annotation: Any) -> None:
     assert returns(annotation).output_schema is None
 
 
 def test_a_missing_annotation_promises_nothing() -> None:
-    def tool():  # type: ignore[no-untyped-def]  # noqa: ANN202
+    def tool():  # type: ignore[no-untyped-def]
         ...
 
     made = returns_of("t", tool)

@@ -15,8 +15,6 @@ from uuid import UUID
 
 import jsonschema
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from pydantic import AliasChoices, BaseModel, Field, field_validator
 
 from taskrail import Call, TaskContext
@@ -90,7 +88,9 @@ def test_no_parameters() -> None:
 
 
 def test_schema_of_plain_parameters() -> None:
-    def tool(report: str, pages: Annotated[int, Field(ge=1, le=500, description="How many")], factor: float = 1.5) -> None:
+    def tool(
+        report: str, pages: Annotated[int, Field(ge=1, le=500, description="How many")], factor: float = 1.5
+    ) -> None:
         """Render.
 
         Parameters
@@ -181,6 +181,10 @@ def test_values_that_fit(annotation: Any, sent: Any, received: Any) -> None:
         (date, 20260102, "value"),
         (UUID, "quokka", "value"),
         (Colour, "quokka", "value"),
+        (Level, True, "value"),
+        (list[Level], [1, True], "value[1]"),
+        (Literal[1], True, "value"),
+        (Literal[True], 1, "value"),
         (Literal["a"], "quokka", "value"),
         (list[int], [1, "quokka"], "value[1]"),
         (list[int], {"quokka": 1}, "value"),
@@ -259,7 +263,7 @@ def test_aliases_are_the_names_on_the_wire() -> None:
 def test_defaults_of_all_kinds() -> None:
     def tool(
         a: int = Field(default=3, ge=1, description="Count"),
-        b: Annotated[list[int], Field(default_factory=list)] = Field(default_factory=lambda: [1]),
+        b: Annotated[list[int], Field(default_factory=list)] = Field(default_factory=lambda: [1]),  # noqa: B008
         c: Colour = Colour.RED,
         d: Page = Page(number=1),  # noqa: B008
         e: timedelta = timedelta(minutes=1),
@@ -320,11 +324,9 @@ def test_what_the_kit_hands_in_is_no_argument() -> None:
 
 
 def test_a_context_that_is_imported_for_type_checkers_only_is_known_by_its_name() -> None:
-    def job(task: TaskContext, a: int) -> None: ...
-
-    module = {"__builtins__": __builtins__, "__name__": "elsewhere"}
+    module: dict[str, Any] = {"__builtins__": __builtins__, "__name__": "elsewhere"}
     exec("from __future__ import annotations\ndef job(ctx: TaskContext, a: int) -> None: ...", module)
-    made = signature(module["job"], allowed=frozenset(("task",)))  # type: ignore[arg-type]
+    made = signature(module["job"], allowed=frozenset(("task",)))
     assert made.injected == (("ctx", "task"),)
     assert list(made.input_schema["properties"]) == ["a"]
 
@@ -351,6 +353,10 @@ def test_one_context_is_enough() -> None:
         signature(tool, allowed=frozenset(("task",)))
 
 
+class Opaque:
+    pass
+
+
 def args_(*values: int) -> None: ...
 def kwargs_(**values: int) -> None: ...
 def positional_(value: int, /) -> None: ...
@@ -361,7 +367,7 @@ def checking_(value: Fraction) -> None: ...
 def none_(value: int = None) -> None: ...  # type: ignore[assignment]  # noqa: RUF013
 def choices_(value: Annotated[int, Field(validation_alias=AliasChoices("a", "b"))]) -> None: ...
 def same_(a: Annotated[int, Field(alias="x")], b: Annotated[int, Field(alias="x")]) -> None: ...
-def type_(value: type[int]) -> None: ...
+def arbitrary_(value: Opaque) -> None: ...
 
 
 @pytest.mark.parametrize(
@@ -377,7 +383,7 @@ def type_(value: type[int]) -> None: ...
         (none_, r"'value' defaults to None.*write '\.\.\. \| None'"),
         (choices_, "'value' has several aliases"),
         (same_, "'a' and 'b' share the alias 'x'"),
-        (type_, "'value' cannot be told"),
+        (arbitrary_, "'value' cannot be told.*Opaque"),
         (5, "a tool is a function"),
     ],
 )
@@ -420,79 +426,3 @@ def test_a_hook_takes_what_its_tool_takes() -> None:
     assert hook_signature("t", unneeded, tool).keywords(bound, call=1) == {"pages": 3}
     with pytest.raises(DeclarationError, match=r"hook takes 'size'.*report, pages"):
         hook_signature("t", wrong, tool)
-
-
-JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=6), inner, max_size=4),
-    max_leaves=10,
-)
-
-
-def everything(
-    a: int,
-    b: str | None = None,
-    c: float = 1,
-    d: list[Page] = [],  # noqa: B006
-    e: Literal["x", 3] = "x",
-    f: dict[str, bool] = {},  # noqa: B006
-    g: Level = Level.LOW,
-    h: Annotated[int, Field(ge=0, le=9)] | None = None,
-    i: Node | None = None,
-    j: int | list[int] | Colour = 0,
-) -> None: ...
-
-
-EVERYTHING = signature_of("t", everything)
-VALIDATOR = jsonschema.Draft202012Validator(EVERYTHING.input_schema)
-NEARLY = st.fixed_dictionaries(
-    {"a": st.integers() | st.floats(-9, 9) | JSON},
-    optional={
-        "b": st.text() | JSON,
-        "c": st.integers() | st.floats(allow_nan=False, allow_infinity=False) | JSON,
-        "d": st.lists(st.fixed_dictionaries({"number": st.integers() | JSON}, optional={"words": JSON}), max_size=2),
-        "e": st.sampled_from(["x", 3, 3.0, True, "y"]),
-        "f": st.dictionaries(st.text(max_size=3), st.booleans() | JSON, max_size=2),
-        "g": st.sampled_from([1, 2, 2.0, 3, True, "1", None]),
-        "h": st.integers(-1, 10) | st.none() | st.floats(-1, 10),
-        "i": st.fixed_dictionaries({"name": st.text()}, optional={"inside": JSON}),
-        "j": st.lists(st.integers() | st.floats(-3, 3), max_size=3) | st.sampled_from(["red", 1, 1.0]) | JSON,
-    },
-)
-
-
-@given(NEARLY | JSON)
-def test_arguments_fit_exactly_when_the_schema_says_so(arguments: Any) -> None:
-    try:
-        EVERYTHING.bind(arguments)
-    except ArgumentsError as error:
-        assert error.problems
-        assert not VALIDATOR.is_valid(arguments)
-    else:
-        VALIDATOR.validate(arguments)
-
-
-def depth(levels: int) -> Any:
-    value: Any = []
-    for _ in range(levels):
-        value = [value]
-    return value
-
-
-@pytest.mark.parametrize("value", [depth(3000), depth(250), 10**5000, "\ud800", {"\ud800": 1}], ids=lambda _: "value")
-def test_json_at_its_limits(value: Any) -> None:
-    def tool(value: Any) -> None: ...
-
-    assert problems(tool, {"value": value})
-
-
-SECRET = st.text("0123456789abcdef", min_size=12, max_size=12).map(lambda text: f"zq{text}")
-
-
-@given(st.sampled_from(sorted(everything.__annotations__.keys() - {"return"})), SECRET, st.integers(0, 4))
-def test_no_value_is_ever_quoted(name: str, secret: str, wrapping: int) -> None:
-    wrapped: Any = [secret, [secret], {"number": secret}, [{"number": secret}], {"name": {"deep": secret}}][wrapping]
-    try:
-        EVERYTHING.bind({"a": 1, name: wrapped})
-    except ArgumentsError as error:
-        assert secret not in str(error)

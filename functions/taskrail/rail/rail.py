@@ -112,7 +112,7 @@ class Rail:
             poll_ms=policy.poll_interval_ms,
             run_started_at=now,
             run_deadline=now + policy.run_budget_ms,
-            client={key: client.capabilities[key] for key in _ASKABLE if key in client.capabilities},
+            client=client.askable,
             traceparent=traceparent,
             sealed_until=sealed_until,
             nonce=self._changes.ids.nonce(),
@@ -256,7 +256,11 @@ class Rail:
             raise TaskNotFound
         if task.run == 1 and task.open and not task.claimed:
             # A write of our own first: whoever hung this ticket can then no longer take it back.
-            task = self._changes.apply(task, lambda t: t.probed(self._changes.clock.now(), missing=False), tries=2)
+            try:
+                task = self._changes.apply(task, lambda t: t.probed(self._changes.clock.now(), missing=False), tries=2)
+            except TaskNotFound as error:
+                # It was taken back meanwhile, since its start was refused: the same goes for this call.
+                raise NotStarted from error
             if task.run == 1 and task.open and not task.claimed:
                 self._runs.start_next(task)
         return task
@@ -267,6 +271,3 @@ class Rail:
         except PayloadGone:
             return error_result(f"The result of this task is no longer stored. Task {task.task_id}.")
         return links.fresh(result, self._payloads, self._settings.link_seconds)
-
-
-_ASKABLE = ("elicitation", "sampling", "roots")

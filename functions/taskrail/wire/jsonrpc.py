@@ -16,6 +16,9 @@ _SURROGATE_ESCAPE = re.compile(r"\\u[dD][89a-fA-F]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _INFINITE = (float("inf"), float("-inf"))
 
+_LONGEST_ID = 1_024
+"""Characters of a request's id: it comes back in every answer, whose size has a limit of its own."""
+
 
 class BodyTooLarge(InvalidRequest):
     """The body is larger than this server reads."""
@@ -89,7 +92,9 @@ def loads(body: bytes | None, *, max_bytes: int, max_depth: int) -> Any:
 def readable_id(value: Any) -> RequestId | None:
     """The id that an answer to this value can carry; None when there is none to be read."""
     candidate = value.get("id") if isinstance(value, dict) else None
-    return candidate if isinstance(candidate, str | int) and not isinstance(candidate, bool) else None
+    if isinstance(candidate, str):
+        return candidate if len(candidate) <= _LONGEST_ID else None
+    return candidate if isinstance(candidate, int) and not isinstance(candidate, bool) else None
 
 
 def message(value: Any) -> Message:
@@ -105,7 +110,7 @@ def message(value: Any) -> Message:
     if not isinstance(value, dict):
         raise InvalidRequest("The body must be a JSON object.")
     if "id" in value and readable_id(value) is None:
-        raise InvalidRequest("'id' must be a string or an integer.")
+        raise InvalidRequest(f"'id' must be an integer, or a string of at most {_LONGEST_ID} characters.")
     if value.get("jsonrpc") != "2.0":
         raise InvalidRequest("'jsonrpc' must be \"2.0\".")
     method = value.get("method")

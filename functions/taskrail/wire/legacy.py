@@ -15,6 +15,9 @@ from taskrail.wire.jsonrpc import Message
 
 INITIALIZE = "initialize"
 
+_LONGEST_VERSION = 64
+"""Characters of what a client takes for a version that it is told again."""
+
 
 def is_legacy(message: Message, headers: Mapping[str, str]) -> bool:
     """Whether a request speaks an earlier revision: it opens with a handshake, or its header says so.
@@ -50,7 +53,7 @@ def unsupported(requested: str) -> UnsupportedVersion:
     return UnsupportedVersion(
         f"Unsupported protocol version. This server speaks {supported}, declared on every request and without a "
         "handshake: please update the client.",
-        {"supported": list(protocol.SUPPORTED_VERSIONS), "requested": requested},
+        {"supported": list(protocol.SUPPORTED_VERSIONS), "requested": requested[:_LONGEST_VERSION]},
     )
 
 

@@ -8,73 +8,21 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from taskrail.wire import protocol
-from tests.unit.wire.stubs import SERVER, TASKS, VERSION, Answer, Kit, event, rest_event
+from tests.fuzz.strategies import TASKS, Vocabulary, mirrored, values
+from tests.unit.wire.stubs import SERVER, Answer, Kit, event, rest_event
 
-surrogates = st.text(st.characters(codec=None), max_size=8)
-scalars = st.none() | st.booleans() | st.integers() | st.floats() | surrogates
-values = st.recursive(
-    scalars, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(surrogates, inner, max_size=4), max_leaves=12
+WORDS = Vocabulary(
+    tools=SERVER.tools,
+    arguments=["name", "pages", "label", "region", "count", "on", "code", "secret"],
+    keys=["user_name", "large", "step1"],
 )
-objects = st.dictionaries(surrogates, values, max_size=4)
-
-
-def or_junk(strategy: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
-    """Mostly what belongs there."""
-    return st.one_of(strategy, strategy, strategy, values)
-
-
-metas = st.fixed_dictionaries(
-    {
-        "io.modelcontextprotocol/protocolVersion": or_junk(st.just(VERSION)),
-        "io.modelcontextprotocol/clientCapabilities": or_junk(
-            st.sampled_from([{}, TASKS, {"elicitation": {}}, {**TASKS, "elicitation": {}, "sampling": {}}])
-        ),
-    },
-    optional={"traceparent": values, "io.modelcontextprotocol/clientInfo": values, "progressToken": values},
-)
-params = st.fixed_dictionaries(
-    {"_meta": or_junk(metas)},
-    optional={
-        "name": or_junk(st.sampled_from(list(SERVER.tools))),
-        "arguments": or_junk(
-            st.dictionaries(
-                st.sampled_from(["name", "pages", "label", "region", "count", "on", "code", "secret"]), values
-            )
-        ),
-        "inputResponses": or_junk(st.dictionaries(st.sampled_from(["user_name", "large", "step1"]), values)),
-        "requestState": surrogates | st.from_regex(r"[A-Za-z0-9_-]{1,20}\.[A-Za-z0-9_-]{43}", fullmatch=True),
-        "taskId": or_junk(st.sampled_from([f"{1:032x}", "f" * 32])),
-        "cursor": values,
-        "notifications": or_junk(st.fixed_dictionaries({}, optional={"taskIds": values, "toolsListChanged": values})),
-    },
-)
-methods = or_junk(st.sampled_from([*sorted(protocol.METHODS), "initialize", "ping"]))
-messages = st.fixed_dictionaries(
-    {"jsonrpc": or_junk(st.just("2.0")), "method": methods, "params": or_junk(params)},
-    optional={"id": or_junk(st.integers())},
-)
-header_values = st.text(st.characters(codec="latin-1"), max_size=12)
 
 
 @st.composite
 def requests(draw: st.DrawFn) -> dict[str, Any]:
     """An event around a message, with headers that mostly mirror it."""
-    message = draw(messages)
-    headers: dict[str, Any] = {}
-    if draw(st.integers(0, 9)):
-        headers["MCP-Protocol-Version"] = VERSION
-        headers["Mcp-Method"] = message["method"] if isinstance(message["method"], str) else draw(header_values)
-        name = message["params"].get("name") if isinstance(message["params"], dict) else None
-        if isinstance(name, str):
-            headers["Mcp-Name"] = name
-    headers.update(
-        draw(
-            st.dictionaries(
-                st.sampled_from(["accept", "origin", "mcp-name", "mcp-param-region", "host"]), header_values, max_size=1
-            )
-        )
-    )
+    message = draw(WORDS.messages())
+    headers = draw(mirrored(message))
     body = json.dumps(message)
     return event(body, headers) if draw(st.booleans()) else rest_event(body, headers)
 

@@ -1,0 +1,370 @@
+"""The table: every operation, how it bears the failure of each AWS call in it, and how its task ends.
+
+An engine, a handler or an operation joins with a row of its own.
+"""
+
+from __future__ import annotations
+
+from taskrail.clock import days, minutes, seconds
+from tests.faults.acts import (
+    answered,
+    attempt,
+    caller_died,
+    cancel,
+    cancel_asked,
+    create,
+    create_and_wait,
+    create_sealed,
+    engine_refuses,
+    event,
+    first_question,
+    first_then,
+    get,
+    jobs_run,
+    later,
+    run_over,
+    start_got_lost,
+    start_got_lost_and_missed,
+    ticket,
+    update,
+    worker_died,
+    worker_died_holding,
+)
+from tests.faults.catalogue import LARGE
+from tests.faults.faults import Fault
+from tests.faults.operations import Answer, Bearing, Bears, End, Ends, Operation, Then
+
+READ, PUT, WRITE, DELETE = "dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:UpdateItem", "dynamodb:DeleteItem"
+START, STOP, DESCRIBE = "stepfunctions:StartExecution", "stepfunctions:StopExecution", "stepfunctions:DescribeExecution"
+STORE, LOAD = "s3:PutObject", "s3:GetObject"
+
+
+def first_start(fault: Fault) -> Bearing:
+    """A throttled start did not happen: no ticket. Of any other failure nobody knows: the ticket is handed over."""
+    return Answer.REFUSED if fault is Fault.THROTTLE else Bears.ALWAYS
+
+
+def refused_start(fault: Fault) -> Bearing:
+    """A refusal whose answer gets lost is no refusal: the ticket is handed over, and repair tries again."""
+    return Bears.ALWAYS if fault is Fault.THROTTLE else Answer.USUAL
+
+
+def everyone(end: End) -> Ends:
+    """Whatever a client does, the task ends like that; left alone it expires."""
+    return dict.fromkeys((Then.REPEAT, Then.POLL, Then.CANCEL), end) | {Then.LEAVE: End.GONE}
+
+
+RESULT: Ends = everyone(End.RESULT) | {Then.CANCEL: End.CANCELLED}
+BROKEN, CANCELLED, DONE = everyone(End.BROKEN), everyone(End.CANCELLED), everyone(End.RESULT)
+
+CLAIMED: Ends = {
+    Then.REPEAT: End.RESULT,
+    Then.TOLD: End.BROKEN,
+    Then.POLL: End.BROKEN,
+    Then.HANGS: End.BROKEN,
+    Then.CANCEL: End.CANCELLED,
+}
+UNCLAIMED: Ends = {**CLAIMED, Then.TOLD: End.LOST, Then.POLL: End.LOST}
+REPORTED: Ends = dict.fromkeys(CLAIMED, End.RESULT)
+ASKED: Ends = REPORTED | {Then.CANCEL: End.CANCELLED}
+
+CALLS = (
+    Operation("create", create("plain", text="a"), bears={START: first_start}, missed=RESULT, items=2),
+    Operation(
+        "create with large arguments",
+        create("plain", text=LARGE),
+        bears={START: first_start},
+        decisive=1,
+        missed=RESULT,
+        items=2,
+    ),
+    Operation(
+        "create after a question", create_sealed, first_question, bears={START: first_start}, missed=RESULT
+    ),
+    Operation(
+        "create again after a crash",
+        create_sealed,
+        first_then(first_question, caller_died),
+        bears={WRITE: Bears.ONCE, START: Bears.ALWAYS},
+        decisive=2,
+        missed=RESULT,
+    ),
+    Operation(
+        "create and wait",
+        create_and_wait,
+        bears={START: first_start, READ: Bears.ALWAYS},
+        missed=DONE,
+        items=2,
+    ),
+    Operation(
+        "create, refused",
+        create("plain", text="a"),
+        engine_refuses,
+        bears={START: refused_start, DELETE: Bears.ALWAYS},
+        decisive=2,
+        missed=RESULT,
+        usual=Answer.REFUSED,
+        items=2,
+    ),
+)
+
+GETS = (
+    Operation("get", get, ticket("plain", text="a"), missed=RESULT),
+    Operation("get a question", get, first_then(ticket("asks"), jobs_run), missed=RESULT, runs=2),
+    Operation("get a large result", get, first_then(ticket("much"), jobs_run), decisive=1, missed=DONE),
+    Operation(
+        "get, end unheard of",
+        get,
+        first_then(ticket("plain", text="a"), worker_died, run_over, later(seconds(20))),
+        bears={DESCRIBE: Bears.ALWAYS, WRITE: Bears.ALWAYS},
+        decisive=2,
+        missed=BROKEN,
+    ),
+    Operation(
+        "get, never started, first look",
+        get,
+        start_got_lost,
+        bears={DESCRIBE: Bears.ALWAYS, WRITE: Bears.ALWAYS},
+        decisive=2,
+        missed=RESULT,
+    ),
+    Operation(
+        "get, never started, second look",
+        get,
+        start_got_lost_and_missed,
+        bears={DESCRIBE: Bears.ALWAYS, START: Bears.ALWAYS, WRITE: Bears.ALWAYS},
+        decisive=2,
+        missed=RESULT,
+    ),
+    Operation(
+        "get, out of time",
+        get,
+        first_then(ticket("plain", text="a"), worker_died, later(minutes(7))),
+        bears={STOP: Bears.ALWAYS, WRITE: Bears.ALWAYS},
+        decisive=2,
+        missed=BROKEN,
+    ),
+    Operation(
+        "get, deaf work",
+        get,
+        first_then(ticket("plain", text="a"), worker_died, cancel_asked, later(seconds(11))),
+        bears={STOP: Bears.ALWAYS, WRITE: Bears.ALWAYS},
+        decisive=2,
+        missed=CANCELLED,
+    ),
+    Operation(
+        "get, nobody answered",
+        get,
+        first_then(ticket("asks"), jobs_run, later(days(7) + minutes(1))),
+        bears={WRITE: Bears.ALWAYS},
+        decisive=1,
+        missed=BROKEN,
+    ),
+)
+
+UPDATES = (
+    Operation(
+        "update",
+        update(go="yes"),
+        first_then(ticket("asks"), jobs_run),
+        bears={WRITE: Bears.ONCE, START: Bears.ALWAYS},
+        decisive=1,
+        missed=RESULT,
+        runs=2,
+    ),
+    Operation(
+        "update one of two",
+        update(one="yes"),
+        first_then(ticket("asks_two"), jobs_run),
+        bears={WRITE: Bears.ONCE},
+        decisive=1,
+        missed=RESULT,
+        runs=2,
+    ),
+    Operation(
+        "update with a large answer",
+        update(go=LARGE),
+        first_then(ticket("asks"), jobs_run),
+        bears={WRITE: Bears.ONCE, START: Bears.ALWAYS},
+        decisive=2,
+        missed=RESULT,
+        runs=2,
+    ),
+)
+
+CANCELS = (
+    Operation(
+        "cancel unclaimed work",
+        cancel,
+        ticket("plain", text="a"),
+        bears={WRITE: Bears.ONCE, STOP: Bears.ALWAYS},
+        decisive=1,
+        missed=CANCELLED | {Then.POLL: End.RESULT},
+        happened=CANCELLED,
+    ),
+    Operation(
+        "cancel claimed work",
+        cancel,
+        first_then(ticket("plain", text="a"), worker_died),
+        bears={WRITE: Bears.ONCE},
+        decisive=1,
+        missed=CANCELLED | {Then.POLL: End.BROKEN},
+        happened=CANCELLED,
+    ),
+    Operation(
+        "cancel a question",
+        cancel,
+        first_then(ticket("asks"), jobs_run),
+        bears={WRITE: Bears.ONCE},
+        decisive=1,
+        missed=CANCELLED | {Then.POLL: End.RESULT},
+        happened=CANCELLED,
+        runs=2,
+    ),
+    Operation(
+        "cancel deaf work again",
+        cancel,
+        first_then(ticket("plain", text="a"), worker_died, cancel_asked, later(seconds(11))),
+        bears={STOP: Bears.ALWAYS, WRITE: Bears.ALWAYS},
+        decisive=2,
+        missed=CANCELLED,
+    ),
+)
+
+JOBS = (
+    Operation(
+        "job: claim and finish",
+        attempt(1),
+        ticket("plain", text="a"),
+        bears={WRITE: Bears.ONCE},
+        decisive=1,
+        missed=CLAIMED,
+        happened=REPORTED,
+        unclaimed=UNCLAIMED,
+        records={"work": 1},
+        run=1,
+    ),
+    Operation(
+        "job: finish with a large result",
+        attempt(1),
+        ticket("much"),
+        bears={WRITE: Bears.ONCE},
+        decisive=2,
+        missed=CLAIMED,
+        happened=REPORTED,
+        unclaimed=UNCLAIMED,
+        records={"work": 2},
+        run=1,
+    ),
+    Operation(
+        "job: step",
+        attempt(1),
+        ticket("steps", size=10),
+        bears={WRITE: Bears.ONCE},
+        decisive=2,
+        missed=CLAIMED,
+        happened=REPORTED,
+        unclaimed=UNCLAIMED,
+        records={"step": 1},
+        run=1,
+    ),
+    Operation(
+        "job: step with a large outcome",
+        attempt(1),
+        ticket("steps", size=5_000),
+        bears={WRITE: Bears.ONCE},
+        decisive=3,
+        missed=CLAIMED,
+        happened=REPORTED,
+        unclaimed=UNCLAIMED,
+        records={"step": 2},
+        run=1,
+    ),
+    Operation(
+        "job: progress",
+        attempt(1),
+        ticket("tells"),
+        bears={f"{WRITE}#1": Bears.ALWAYS, f"{WRITE}#2": Bears.ALWAYS, WRITE: Bears.ONCE},
+        decisive=3,
+        missed=CLAIMED,
+        happened=REPORTED,
+        unclaimed=UNCLAIMED,
+        run=1,
+    ),
+    Operation(
+        "job: attach",
+        attempt(1),
+        ticket("attaches"),
+        bears={WRITE: Bears.ONCE},
+        decisive=2,
+        missed=CLAIMED,
+        happened=REPORTED,
+        unclaimed=UNCLAIMED,
+        run=1,
+    ),
+    Operation(
+        "job: ask",
+        attempt(1),
+        ticket("asks"),
+        bears={WRITE: Bears.ONCE},
+        decisive=2,
+        missed=CLAIMED,
+        happened=ASKED,
+        unclaimed=UNCLAIMED,
+        records={"step": 1},
+        runs=2,
+        run=1,
+    ),
+    Operation(
+        "job: ask and wait",
+        attempt(1),
+        ticket("holds"),
+        bears={WRITE: Bears.ONCE, READ: Bears.ALWAYS},
+        decisive=1,
+        missed=CLAIMED,
+        happened=ASKED,
+        unclaimed=UNCLAIMED,
+        runs=2,
+        run=1,
+    ),
+    Operation(
+        "job: go on after the answer",
+        attempt(2),
+        first_then(ticket("asks"), jobs_run, answered),
+        bears={WRITE: Bears.ONCE},
+        decisive=1,
+        missed=CLAIMED,
+        happened=REPORTED,
+        unclaimed=UNCLAIMED,
+        records={"work": 1},
+        runs=2,
+        run=2,
+    ),
+)
+
+EVENTS = (
+    Operation(
+        "event: run failed",
+        event("FAILED"),
+        first_then(ticket("plain", text="a"), worker_died, run_over),
+        decisive=1,
+        missed={Then.REPEAT: End.BROKEN, Then.POLL: End.BROKEN, Then.LEAVE: End.GONE},
+    ),
+    Operation(
+        "event: after the report",
+        event("SUCCEEDED"),
+        first_then(ticket("plain", text="a"), jobs_run),
+        missed={Then.REPEAT: End.RESULT, Then.POLL: End.RESULT, Then.LEAVE: End.GONE},
+    ),
+    Operation(
+        "event: run died holding a question",
+        event("FAILED"),
+        first_then(ticket("holds"), worker_died_holding, run_over),
+        decisive=1,
+        missed={Then.REPEAT: End.RESULT, Then.POLL: End.BROKEN, Then.LEAVE: End.GONE},
+        happened={Then.REPEAT: End.RESULT, Then.POLL: End.RESULT, Then.LEAVE: End.GONE},
+        runs=2,
+    ),
+)
+
+OPERATIONS = CALLS + GETS + UPDATES + CANCELS + JOBS + EVENTS

@@ -1,0 +1,183 @@
+"""No fault in any AWS call loses a task, strands it, repeats its recorded work, or shows its insides.
+
+A cell prepares the world, lets one process meet one fault in one AWS call of one operation, lets the world go
+on without faults, and compares what came of it with what the table promises.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from functools import cache
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from taskrail.clock import days, milliseconds
+from taskrail.errors import StoreUnavailable
+from taskrail.testing import RpcFailure
+from tests.faults import catalogue
+from tests.faults.faults import Killed
+from tests.faults.operations import Answer, Cell, End, Operation, Then, cells
+from tests.faults.table import OPERATIONS
+from tests.faults.world import Process, World, tell_end, world
+
+LONGEST_POLLING = 12
+"""Polls after which a task counts as stranded."""
+
+
+@cache
+def calls_of(operation: Operation) -> tuple[str, ...]:
+    """The AWS calls that an operation makes, recorded in a world without faults."""
+    with world() as made:
+        return dry_run(operation, made)
+
+
+def dry_run(operation: Operation, made: World) -> tuple[str, ...]:
+    made.reset()
+    operation.prepare(made)
+    process = Process(made)
+    assert answer_of(operation, process) is operation.usual, operation.name
+    return tuple(process.wire.calls)
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Generate the cells: the table gives the rows, dry runs give the calls in them."""
+    if "cell" not in metafunc.fixturenames:
+        return
+    with world() as made:
+        made_cells = [cell for operation in OPERATIONS for cell in cells(operation, dry_run(operation, made))]
+    metafunc.parametrize("cell", made_cells, ids=[cell.name for cell in made_cells])
+
+
+@pytest.fixture(scope="module")
+def shared_world() -> Iterator[World]:
+    with world() as made:
+        yield made
+
+
+@pytest.fixture(autouse=True)
+def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    """botocore's pauses between its tries take no time."""
+    monkeypatch.setattr("botocore.endpoint.time", SimpleNamespace(sleep=lambda seconds: None))
+
+
+def test_cell(cell: Cell, shared_world: World) -> None:
+    here = shared_world
+    here.reset()
+    cell.operation.prepare(here)
+    process = Process(here, cell.plan)
+    answer = answer_of(cell.operation, process)
+    assert process.wire.struck, "the fault never came"
+    assert answer is cell.answer
+    here.queue.refuse = False
+    go_on(cell, here)
+    if cell.then is Then.LEAVE:
+        left_alone(here)
+        return
+    detail = polled_to_its_end(cell, here)
+    assert end_of(detail) is cell.end
+    late_news(here)
+    assert here.healthy.called(here.task_id).poll() == detail, "a terminal state changed"
+    for kind in ("work", "step"):
+        assert catalogue.done[here.task_id, kind] <= (2 if kind in cell.again else 1), f"{kind} was repeated"
+    assert len(here.items()) <= cell.operation.items
+    started = [name for name in here.queue.starts if name.startswith(here.task_id)]
+    assert len(started) == len(set(started)) <= cell.operation.runs
+
+
+def answer_of(operation: Operation, process: Process) -> Answer:
+    """Do the operation; what came back, checked for what must never come back."""
+    try:
+        operation.act(process)
+    except Killed:
+        return Answer.NOTHING
+    except StoreUnavailable:
+        assert operation.run is not None or operation.name.startswith("event")
+        return Answer.ERROR
+    except RpcFailure as failure:
+        assert failure.status == 500
+        assert failure.error["code"] == -32603
+        assert failure.error.get("data") in (None, {"retryable": True})
+        if failure.error["message"] == "Internal error.":
+            return Answer.ERROR
+        assert failure.error["message"] == (
+            "The work could not be started. Nothing was stored; the call may be repeated."
+        )
+        return Answer.REFUSED
+    return Answer.USUAL
+
+
+def go_on(cell: Cell, here: World) -> None:
+    """What the world does after the operation."""
+    operation, run = cell.operation, cell.operation.run
+    died = run is not None and cell.answer is not Answer.USUAL
+    match cell.then:
+        case Then.REPEAT if run is not None:
+            here.healthy.attempt(here.run_name(run), 2)
+        case Then.REPEAT:
+            assert answer_of(operation, here.healthy) is Answer.USUAL
+        case Then.TOLD if run is not None:
+            here.end_run(here.run_name(run), event=True)
+        case Then.POLL if run is not None and died:
+            here.end_run(here.run_name(run), event=False)
+        case Then.CANCEL:
+            here.healthy.called(here.task_id).cancel()
+        case Then.HANGS:
+            here.clock.advance(400_000)
+
+
+def polled_to_its_end(cell: Cell, here: World) -> dict[str, Any]:
+    """What a client that polls, and answers what it is asked, gets to see in the end."""
+    called = here.healthy.called(here.task_id)
+    for _ in range(LONGEST_POLLING):
+        if not (cell.then is Then.CANCEL and cell.end is End.CANCELLED):
+            here.run_jobs()
+        detail = called.poll()
+        assert "secret-detail" not in json.dumps(detail)
+        if detail["status"] in ("completed", "failed", "cancelled"):
+            return detail
+        questions = detail.get("inputRequests", {})
+        if cell.happened:
+            assert not here.answered & set(questions), "an answered question came back"
+        if questions:
+            called.answer(**{key: {"yes": True} for key in questions})
+        else:
+            here.clock.advance(400_000 if cell.operation.name == "cancel claimed work" else 20_000)
+    raise AssertionError(f"stranded: {detail}")
+
+
+def end_of(detail: dict[str, Any]) -> End:
+    match detail["status"]:
+        case "cancelled":
+            return End.CANCELLED
+        case "failed":
+            assert detail["error"]["code"] == -32603
+            return End.LOST
+    result = detail["result"]
+    if result.get("isError"):
+        return End.BROKEN
+    assert result["content"][0]["text"] in ("the result", "y" * 40_000)
+    return End.RESULT
+
+
+def late_news(here: World) -> None:
+    """Reports and events that come when all is over."""
+    here.run_jobs()
+    for name in [name for name in here.queue.states if name.startswith(here.task_id)]:
+        tell_end(here.healthy, name, "FAILED", "States.TaskFailed")
+        here.healthy.attempt(name, 9)
+
+
+def left_alone(here: World) -> None:
+    """Nobody asks any more: what still runs ends by itself, and every ticket expires."""
+    here.run_jobs()
+    here.clock.advance(milliseconds(days(20)))
+    here.run_jobs()
+    for task_id, item in here.items().items():
+        assert int(item["expiresAt"]["N"]) * 1000 <= here.clock.now()
+        with pytest.raises(RpcFailure) as failure:
+            here.healthy.called(task_id).poll()
+        assert failure.value.error["code"] == -32602
+    assert here.queue.waiting == []

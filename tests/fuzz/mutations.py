@@ -1,0 +1,130 @@
+"""Bytes that were a request once: cut, flipped, repeated, spliced, with tokens in them that parsers trip over."""
+
+from __future__ import annotations
+
+from random import Random
+
+TOKENS = tuple(
+    token.encode("utf-8", "surrogatepass")
+    for token in (
+        "NaN",
+        "-Infinity",
+        "1e999",
+        "-0",
+        "1E+2",
+        "0x10",
+        "01",
+        "9" * 400,
+        "9" * 5_000,
+        "0.1e-400",
+        "null",
+        "true",
+        "[]",
+        "{}",
+        '""',
+        '"\\ud800"',
+        '"\\ud83d\\ude00\\udc00"',
+        "\ud800",
+        '"\\u0000"',
+        "\x00",
+        "\x7f",
+        "\ufeff",
+        "'",
+        "//",
+        ",",
+        ":",
+        '"',
+        "\\",
+        "{",
+        "}",
+        "[",
+        "]",
+        "[" * 70,
+        "[" * 2_000,
+        '{"a":' * 70,
+        '"id":null,',
+        '"id":1.5,',
+        '"id":{"a":1},',
+        '"id":true,',
+        '"jsonrpc":"1.0",',
+        '"method":"tasks/cancel",',
+        '"method":["tasks/cancel"],',
+        '"params":[],',
+        '"params":null,',
+        '"_meta":null,',
+        '"taskId":0,',
+        '"taskId":["x"],',
+        '"extensions":null,',
+        '"inputResponses":[],',
+        '"action":"accept",',
+        '"__proto__":{},',
+        '"__class__":"x",',
+        "\r\n",
+        "\r\n\r\n",
+        "\n",
+        " " * 300,
+    )
+)
+"""What is put between the bytes, or in the place of some."""
+
+
+def mutated(data: bytes, random: Random, others: tuple[bytes, ...], tokens: tuple[bytes, ...] = TOKENS) -> bytes:
+    """A few changes of bytes.
+
+    Parameters
+    ----------
+    data
+        What is changed.
+    random
+        Chooses; the same seed makes the same changes.
+    others
+        Where pieces to splice in come from.
+    tokens
+        What is put in.
+    """
+    for _ in range(random.choice((1, 1, 1, 2, 2, 3, 5))):
+        data = _once(data, random, others, tokens)
+    return data
+
+
+def _once(data: bytes, random: Random, others: tuple[bytes, ...], tokens: tuple[bytes, ...]) -> bytes:
+    start = random.randint(0, len(data))
+    end = min(len(data), start + random.choice((0, 1, 1, 2, 4, 8, 16, 64)))
+    match random.randrange(9):
+        case 0:
+            return data[:start]
+        case 1:
+            return data[:start] + data[end:]
+        case 2:
+            return data[:start] + bytes(random.randrange(256) for _ in range(end - start or 1)) + data[end:]
+        case 3:
+            return data[:end] + data[start:end] * random.choice((1, 2, 10)) + data[end:]
+        case 4:
+            other = random.choice(others)
+            cut = random.randint(0, len(other))
+            return data[:start] + other[cut : cut + random.choice((1, 8, 40, 200))] + data[end:]
+        case 5:
+            # In place of a whole value, which keeps the rest well-formed more often than not.
+            return _swapped_value(data, random, random.choice(tokens))
+        case 6:
+            # At the beginning of an object: a key twice.
+            return _at(data, random, b"{", random.choice(tokens))
+        case _:
+            return data[:start] + random.choice(tokens) + data[end:]
+
+
+def _at(data: bytes, random: Random, mark: bytes, token: bytes) -> bytes:
+    places = [place for place in range(len(data)) if data[place : place + 1] == mark]
+    if not places:
+        return data + token
+    place = random.choice(places) + 1
+    return data[:place] + token + data[place:]
+
+
+def _swapped_value(data: bytes, random: Random, token: bytes) -> bytes:
+    places = [place for place in range(len(data)) if data[place : place + 1] == b":"]
+    if not places:
+        return token + data
+    place = random.choice(places) + 1
+    ends = [end for end in range(place, len(data)) if data[end : end + 1] in (b",", b"}")]
+    return data[:place] + token + data[ends[0] if ends else len(data) :]

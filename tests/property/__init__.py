@@ -1,0 +1,1 @@
+"""Random sequences of what clients, workers, engines, crashes and the clock do, against the rules."""

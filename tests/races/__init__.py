@@ -1,0 +1,1 @@
+"""Threads compete for one item: exactly one wins, and nothing is lost."""

@@ -1,0 +1,369 @@
+"""Races for one task, with real threads. ``TASKRAIL_LONG=1`` runs many more rounds of each.
+
+moto's DynamoDB is not thread-safe; serialized, it is atomic call by call like the real one.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import boto3
+import pytest
+from moto import mock_aws
+
+from taskrail import StepFunctions, TaskContext, TaskServer, Toolset
+from taskrail.call import ClientInfo
+from taskrail.clock import hours, minutes, seconds
+from taskrail.engines import RunReport, RunState
+from taskrail.errors import NotStarted, StartRefused, TaskNotFound
+from taskrail.ids import RandomIds
+from taskrail.payloads import Payloads
+from taskrail.questions import form_question
+from taskrail.rail import endings
+from taskrail.rail.changes import Changes
+from taskrail.rail.rail import Rail
+from taskrail.rail.reports import RunLost
+from taskrail.rail.runs import Runs
+from taskrail.settings import Settings
+from taskrail.store import Store
+from taskrail.task import Progress, Status, Task
+from taskrail.testing import BUCKET, START, TABLE, QueueEngine, StandingClock
+
+LONG = bool(os.environ.get("TASKRAIL_LONG"))
+ROUNDS = 200 if LONG else 5
+
+pytestmark = [pytest.mark.races, pytest.mark.timeout(600 if LONG else 60)]
+
+tools = Toolset()
+
+
+@tools.task(
+    runs_on=StepFunctions(timeout=minutes(1)), keep_result=hours(1), answer_within=hours(1), poll_interval=seconds(5)
+)
+def work(task: TaskContext) -> None:
+    """Never really runs: the tests report in its place."""
+
+
+SERVER = TaskServer("races", version="1", tools=[tools])
+CLIENT = ClientInfo(capabilities={"elicitation": {}})
+YES = {"action": "accept", "content": {}}
+
+
+class CountingStore(Store):
+    """A store that notes which changes took effect."""
+
+    def __init__(self, client: Any) -> None:
+        super().__init__(client, TABLE)
+        self.landed: list[Task] = []
+
+    def write(self, old: Task, new: Task, now: int, nonce: str) -> Task:
+        """As `Store.write`."""
+        after = super().write(old, new, now, nonce)
+        self.landed.append(after)
+        return after
+
+
+@dataclass
+class CountingEngine(QueueEngine):
+    """An engine that is asked by several threads at once, and refuses as often as it is told."""
+
+    refusals: int = 0
+    asked: Counter[str] = field(default_factory=Counter)
+    lock: Any = field(default_factory=threading.Lock)
+
+    def start(self, tool: str, name: str, payload: dict[str, object], timeout_ms: int) -> str:
+        """As `Engine.start`."""
+        with self.lock:
+            self.asked[name] += 1
+            if self.refusals > 0 and name not in self.states:
+                self.refusals -= 1
+                raise StartRefused("The test refuses starts.")
+            return super().start(tool, name, payload, timeout_ms)
+
+
+class Deployment:
+    """The rail over one table, new for every round."""
+
+    def __init__(self, client: Any) -> None:
+        self.clock = StandingClock()
+        self.engine = CountingEngine()
+        self.store = CountingStore(client)
+        changes = Changes(self.store, self.clock, RandomIds())
+        settings = Settings(table=TABLE, bucket=BUCKET, secret="a secret for tests only")
+
+        def no_bucket() -> Any:
+            raise AssertionError("nothing here is large")
+
+        payloads = Payloads(no_bucket, BUCKET, changes.ids)
+        self.rail = Rail(changes, Runs(SERVER, {"step_functions": self.engine}, changes, settings), payloads, settings)
+        self.reports = self.rail.reports
+
+    def create(self, task_id: str | None = None) -> Task:
+        """A ticket of Anna's."""
+        tool = SERVER.tools["work"]
+        return self.rail.create("anna", tool, {}, CLIENT, task_id=task_id, sealed_until=START + 600_000)
+
+    def claimed(self) -> Task:
+        """A ticket whose first run is under way."""
+        claimed = self.reports.claim(self.create().task_id, 1, "run", 1)
+        assert claimed is not None
+        return claimed
+
+    def asking(self, *keys: str) -> Task:
+        """A ticket with open questions; its run has ended."""
+        questions = {key: form_question(key, f"{key}?") for key in keys}
+        return self.reports.ask(self.claimed(), questions, 3_600_000, hold=False)
+
+    def stored(self, task: Task) -> Task:
+        """The task as it stands."""
+        current = self.store.read(task.task_id)
+        assert current is not None
+        return current
+
+    def finish(self, task: Task) -> str:
+        """The worker reports its result."""
+        try:
+            self.reports.finish(task, lambda t: endings.completed(t, '{"content":[]}', "Completed.", self.clock.now()))
+        except RunLost:
+            return "lost"
+        return "won"
+
+
+def race(*calls: Callable[[], Any]) -> list[Any]:
+    """Let the calls go at the same moment; what each returned, in order. An error of one is the test's."""
+    outcomes: list[Any] = [None] * len(calls)
+    errors: list[BaseException] = []
+    barrier = threading.Barrier(len(calls))
+
+    def run(index: int, call: Callable[[], Any]) -> None:
+        try:
+            barrier.wait()
+            outcomes[index] = call()
+        except BaseException as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=run, args=pair) for pair in enumerate(calls)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if errors:
+        raise errors[0]
+    return outcomes
+
+
+@pytest.fixture(scope="module")
+def client() -> Iterator[Any]:
+    from moto.dynamodb.responses import DynamoHandler
+
+    lock, unguarded, interval = threading.Lock(), DynamoHandler.call_action, sys.getswitchinterval()
+
+    def guarded(handler: Any) -> Any:
+        with lock:
+            return unguarded(handler)
+
+    with mock_aws(), pytest.MonkeyPatch.context() as patch:
+        patch.setattr(DynamoHandler, "call_action", guarded)
+        sys.setswitchinterval(1e-4)
+        dynamodb = boto3.client("dynamodb", region_name="eu-central-1")
+        dynamodb.create_table(
+            TableName=TABLE,
+            KeySchema=[{"AttributeName": "pk", "KeyType": "HASH"}],
+            AttributeDefinitions=[{"AttributeName": "pk", "AttributeType": "S"}],
+            BillingMode="PAY_PER_REQUEST",
+        )
+        yield dynamodb
+        sys.setswitchinterval(interval)
+
+
+@pytest.fixture(params=range(ROUNDS))
+def it(client: Any) -> Deployment:
+    """One deployment for each round."""
+    return Deployment(client)
+
+
+def test_one_of_complete_cancel_and_fail_wins(it: Deployment) -> None:
+    """The first terminal write wins; the others change nothing."""
+    task = it.claimed()
+    it.rail.cancel("anna", task.task_id)
+    it.clock.advance(10_000)
+    failed = RunReport(RunState.FAILED, "States.Runtime")
+    finished, *_ = race(
+        lambda: it.finish(task),
+        lambda: it.rail.cancel("anna", task.task_id),
+        lambda: it.rail.run_ended(task.task_id, 1, failed),
+        lambda: it.rail.run_ended(task.task_id, 1, failed),
+        lambda: it.rail.read("anna", task.task_id),
+    )
+    ends = [landed for landed in it.store.landed if landed.status.terminal]
+    assert len(ends) == 1
+    assert it.stored(task) == ends[0]
+    assert (finished == "won") == (ends[0].status is Status.COMPLETED)
+    assert (ends[0].result is not None) == (ends[0].status is Status.COMPLETED)
+
+
+def test_one_of_report_and_end_of_run_wins(it: Deployment) -> None:
+    """The event that the run is over may come before the worker's own report lands."""
+    task = it.claimed()
+    succeeded = RunReport(RunState.SUCCEEDED)
+    finished, *_ = race(
+        lambda: it.finish(task),
+        lambda: it.rail.run_ended(task.task_id, 1, succeeded),
+        lambda: it.rail.run_ended(task.task_id, 1, succeeded),
+    )
+    ends = [landed for landed in it.store.landed if landed.status.terminal]
+    assert len(ends) == 1
+    assert it.stored(task).status is (Status.COMPLETED if finished == "won" else Status.FAILED)
+
+
+def test_one_of_two_equal_claims_wins(it: Deployment) -> None:
+    """An equal rival ends at once."""
+    task = it.create()
+    claims = race(*[lambda: it.reports.claim(task.task_id, 1, "run", 1)] * 4)
+    (winner,) = [claim for claim in claims if claim is not None]
+    assert it.stored(task) == winner
+
+
+def test_the_highest_of_several_claims_wins(it: Deployment) -> None:
+    """A higher attempt takes over, whenever it comes; the older ones are fenced out."""
+    task = it.create()
+    attempts = [lambda attempt=attempt: it.reports.claim(task.task_id, 1, "run", attempt) for attempt in (1, 2, 3, 4)]
+    claims = race(*attempts)
+    assert claims[-1] is not None
+    stored = it.stored(task)
+    assert (stored.attempt, stored.claim) == (4, claims[-1].claim)
+    assert race(*[lambda claim=claim: it.finish(claim) for claim in claims if claim is not None])[-1] == "won"
+    assert len([landed for landed in it.store.landed if landed.status.terminal]) == 1
+
+
+def test_a_claim_and_a_cancel_know_of_each_other(it: Deployment) -> None:
+    """Either the work never begins, or it has been told."""
+    task = it.create()
+    claim, _ = race(lambda: it.reports.claim(task.task_id, 1, "run", 1), lambda: it.rail.cancel("anna", task.task_id))
+    stored = it.stored(task)
+    if claim is None:
+        assert stored.status is Status.CANCELLED
+    else:
+        assert (stored.status, stored.claim) == (Status.WORKING, claim.claim)
+        assert stored.cancel_requested_at is not None
+
+
+def test_a_question_and_a_cancel_know_of_each_other(it: Deployment) -> None:
+    """Nobody is asked who wanted the end."""
+    task = it.claimed()
+    question = {"a": form_question("a", "First?")}
+
+    def ask() -> Task | None:
+        try:
+            return it.reports.ask(task, question, 3_600_000, hold=False)
+        except RunLost:
+            return None
+
+    asked, _ = race(ask, lambda: it.rail.cancel("anna", task.task_id))
+    stored = it.stored(task)
+    if stored.status is Status.WORKING:
+        assert asked is not None
+        assert asked.cancel_requested_at is not None
+    else:
+        assert stored.status is Status.CANCELLED
+
+
+def test_progress_steps_and_a_cancel_are_all_kept(it: Deployment) -> None:
+    """No change overwrites another."""
+    task = it.claimed()
+    race(
+        lambda: it.reports.step(task, "one", "1"),
+        lambda: it.reports.step(task, "two", "2"),
+        lambda: it.reports.progress(task, Progress(1, 2), "half"),
+        lambda: it.rail.cancel("anna", task.task_id),
+    )
+    stored = it.stored(task)
+    assert stored.steps == {"one": "1", "two": "2"}
+    assert stored.progress == Progress(1, 2)
+    assert stored.cancel_requested_at is not None
+
+
+def test_a_step_is_recorded_once(it: Deployment) -> None:
+    """Two attempts that did the same step: the first record stays, or the older attempt is out."""
+    older = it.claimed()
+    newer = it.reports.claim(older.task_id, 1, "run", 2)
+    assert newer is not None
+
+    def step(worker: Task, outcome: str) -> str | None:
+        try:
+            return it.reports.step(worker, "one", outcome).steps["one"]
+        except RunLost:
+            return None
+
+    outcomes = race(lambda: step(older, "1"), lambda: step(newer, "2"), lambda: step(newer, "3"))
+    kept = it.stored(older).steps["one"]
+    assert outcomes[0] is None
+    assert kept in ("2", "3")
+    assert set(outcomes[1:]) == {kept}
+
+
+def test_answers_on_different_keys_are_all_kept(it: Deployment) -> None:
+    """Both callers' answers count, and the task resumes once."""
+    task = it.asking("a", "b", "c")
+    race(*[lambda key=key: it.rail.update("anna", task.task_id, {key: YES}) for key in ("a", "b", "c")])
+    stored = it.stored(task)
+    assert set(stored.answers) == {"a", "b", "c"}
+    assert (stored.status, stored.run, stored.claimed) == (Status.WORKING, 2, False)
+    assert it.engine.starts == [f"{task.task_id}-1", f"{task.task_id}-2"]
+    assert len([landed for landed in it.store.landed if landed.run == 2]) == 1
+
+
+def test_one_of_two_answers_on_the_same_key_counts(it: Deployment) -> None:
+    """A question is answered once; the state moves once."""
+    task = it.asking("a")
+    responses = [{"action": "accept", "content": {"by": number}} for number in range(3)]
+    race(*[lambda response=response: it.rail.update("anna", task.task_id, {"a": response}) for response in responses])
+    stored = it.stored(task)
+    assert it.reports.payloads.load(stored.answers["a"]) in responses
+    assert stored.run == 2
+    assert it.engine.starts == [f"{task.task_id}-1", f"{task.task_id}-2"]
+    assert len([landed for landed in it.store.landed if landed.answers]) == 1
+
+
+def test_an_answer_and_a_cancel_do_not_both_win(it: Deployment) -> None:
+    """Either the task is cancelled while it waits, or the next run was cancelled before it began."""
+    task = it.asking("a")
+    race(lambda: it.rail.update("anna", task.task_id, {"a": YES}), lambda: it.rail.cancel("anna", task.task_id))
+    assert it.stored(task).status is Status.CANCELLED
+    assert it.reports.claim(task.task_id, 2, "run", 1) is None
+
+
+def test_several_creations_under_one_id_are_one_task(it: Deployment) -> None:
+    """A pre-flight answer that is sent several times."""
+    task_id = it.rail.new_task_id()
+    tickets = race(*[lambda: it.create(task_id)] * 4)
+    assert {ticket.task_id for ticket in tickets} == {task_id}
+    assert len({ticket.created_at for ticket in tickets}) == 1
+    assert it.engine.starts == [f"{task_id}-1"]
+    assert it.rail.read("anna", task_id).status is Status.WORKING
+
+
+@pytest.mark.parametrize("refusals", [1, 2, 3])
+def test_a_refused_start_takes_no_ticket_away_that_somebody_holds(it: Deployment, refusals: int) -> None:
+    """Whoever got a ticket can read it; whoever got an error holds none."""
+    it.engine.refusals = refusals
+    task_id = it.rail.new_task_id()
+
+    def create() -> Task | None:
+        try:
+            return it.create(task_id)
+        except NotStarted:
+            return None
+
+    tickets = race(*[create] * 3)
+    if any(tickets):
+        assert it.rail.read("anna", task_id).task_id == task_id
+    else:
+        with pytest.raises(TaskNotFound):
+            it.rail.read("anna", task_id)
