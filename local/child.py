@@ -12,9 +12,12 @@ from pathlib import Path
 from typing import Any
 
 from local.stack import Stack
+from taskrail.clock import SystemClock
 
 NOTHING = -1
 """Stands for a descriptor that a process was not given."""
+
+_REMOVALS = 50
 
 
 @dataclass(frozen=True)
@@ -78,5 +81,14 @@ def when_cut(lifeline: int, then: Callable[[], None]) -> None:
 
 def vanish(stack: Stack) -> None:
     """End this process, whose launcher is gone, and remove what the launcher can no longer remove."""
-    shutil.rmtree(stack.directory, ignore_errors=True)
+    remove(stack.directory)
     os._exit(1)
+
+
+def remove(directory: Path) -> None:
+    """Remove a stack's directory, while dying processes may still write there and others remove it too."""
+    for _ in range(_REMOVALS):
+        shutil.rmtree(directory, ignore_errors=True)
+        if not directory.exists():
+            return
+        SystemClock().sleep(20)

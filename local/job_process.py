@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import logging
 import os
-import shutil
 import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 from types import FrameType
 
-from local.child import NOTHING, when_cut
+from local.child import NOTHING, remove, when_cut
 from local.records import KILL_AFTER_MS, Record, Records, sign
 from local.stack import Stack
 from taskrail.clock import SystemClock
@@ -106,7 +105,7 @@ def _end_soon(signum: int, frame: FrameType | None) -> None:
 
 def _end_session(directory: Path) -> None:
     """The launcher is gone: so is everything that belongs to it, what the job started included."""
-    shutil.rmtree(directory, ignore_errors=True)
+    remove(directory)
     if os.getpgrp() == os.getpid():
         os.killpg(os.getpgrp(), signal.SIGKILL)
     os._exit(1)

@@ -19,7 +19,6 @@ import contextlib
 import errno
 import json
 import os
-import shutil
 import signal
 import socket
 import subprocess
@@ -30,8 +29,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from local.child import NOTHING, Wiring
-from local.processes import end_session
+from local.child import NOTHING, Wiring, remove
+from local.processes import alive, end_session
 from local.records import Records
 from local.stack import HOST, Stack
 
@@ -130,13 +129,13 @@ class Launcher:
             with self._prepared() as stack:
                 self.stack = stack
                 try:
-                    *at_once, events = self._children
-                    for child in at_once:
+                    aws, supervisor, front, events = self._children
+                    for child in (aws, supervisor, front):
                         self._spawn(child)
-                    if await self._ready(at_once):
+                    if await self._ready(aws, supervisor, front):
                         # Nobody waits for it, and what is wrong with a catalogue is told once.
                         self._spawn(events)
-                        self._say(announce(stack, self._children[2].facts))
+                        self._say(announce(stack, front.facts))
                         self._write_ready_file()
                         while not self._told:
                             await self._something_new()
@@ -252,7 +251,7 @@ class Launcher:
         self._told = True
         self._news.set()
 
-    async def _ready(self, children: list[_Child]) -> bool:
+    async def _ready(self, *children: _Child) -> bool:
         """Wait for these processes; False when a signal or a failure came first."""
         try:
             async with asyncio.timeout(READY_WITHIN):
@@ -276,7 +275,7 @@ class Launcher:
             aws, supervisor, front, events = self._children
             await _ended(front)
             await _ended(supervisor)
-            _end_leftovers(stack)
+            await _end_leftovers(stack)
             await _ended(events)
             await _ended(aws)
 
@@ -312,13 +311,18 @@ async def _ended(child: _Child) -> None:
         await asyncio.sleep(0.01)
 
 
-def _end_leftovers(stack: Stack) -> None:
+async def _end_leftovers(stack: Stack) -> None:
     """Kill what an ended supervisor left behind, if it could not end everything itself."""
     records = Records(stack.runs)
     for record in records.all():
         identity = records.identity(record.name)
-        if not record.over and identity is not None:
-            end_session(identity)
+        if record.over or identity is None:
+            continue
+        end_session(identity)
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(END_WITHIN):
+                while alive(identity):
+                    await asyncio.sleep(0.01)
 
 
 def _listen(port: int) -> socket.socket:
@@ -345,4 +349,4 @@ def _directory() -> Iterator[str]:
     try:
         yield path
     finally:
-        shutil.rmtree(path, ignore_errors=True)
+        remove(Path(path))

@@ -11,14 +11,13 @@ import asyncio
 import json
 import logging
 import os
-import shutil
 import signal
 import socket
 import sys
 from collections.abc import Sequence
 from typing import Any
 
-from local.child import NOTHING, Wiring
+from local.child import NOTHING, Wiring, remove
 from local.records import Record, Records, usable_name
 from local.runs import Refused, Runs
 from taskrail.clock import SystemClock
@@ -186,7 +185,7 @@ async def supervise(wiring: Wiring) -> None:
     await terminated.wait()
     await supervisor.runs.close(CLOSE_WITHIN)
     if cut.is_set():
-        shutil.rmtree(wiring.stack.directory, ignore_errors=True)
+        remove(wiring.stack.directory)
     del server
 
 

@@ -9,9 +9,10 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -159,40 +160,48 @@ class Launched:
         return output
 
 
-def launch(directory: Path, *arguments: str, environ: Mapping[str, str] | None = None) -> Launched:
-    """Start `python -m local`, its temporary files under a directory of the test's own."""
-    ready_file = directory.parent / f"{directory.name}-ready.json"
-    process = subprocess.Popen(
-        [sys.executable, "-m", "local", "--ready-file", str(ready_file), *arguments],
-        cwd=ROOT,
-        env={**os.environ, **(environ or {}), "TMPDIR": str(directory)},
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        start_new_session=True,
-    )
-    return Launched(process, ready_file, directory)
+@contextmanager
+def short_directory() -> Iterator[Path]:
+    """A directory whose name leaves room for the path of a socket, which has about a hundred bytes."""
+    with tempfile.TemporaryDirectory(prefix="tr-", dir="/tmp", ignore_cleanup_errors=True) as name:
+        yield Path(name)
 
 
 @contextmanager
-def launched(directory: Path, catalogue: str, environ: Mapping[str, str] | None = None) -> Iterator[Launched]:
-    """A stack that serves; whatever is left of it is killed afterwards."""
-    stack = launch(directory, "--port", "0", "--catalogue", catalogue, environ=environ)
-    try:
-        wait_for(lambda: stack.ready_file.exists() or stack.process.poll() is not None, 40, "readiness")
-        assert stack.process.poll() is None, stack.process.communicate()[0]
-        yield stack
-    finally:
-        if stack.process.poll() is None:
-            stack.process.send_signal(signal.SIGINT)
-            try:
-                stack.process.communicate(timeout=20)
-            except subprocess.TimeoutExpired:
-                stack.process.kill()
-                stack.process.communicate()
-        for pid in processes_of(str(directory)):
-            os.kill(pid, signal.SIGKILL)
+def launched(*arguments: str, environ: Mapping[str, str] | None = None, ready: bool = True) -> Iterator[Launched]:
+    """`python -m local`, once it serves; its temporary files lie under a directory of its own.
+
+    Whatever is left of it is killed afterwards. Without `ready`, it is handed over as soon as it was started.
+    """
+    with short_directory() as base:
+        directory, ready_file = base / "tmp", base / "ready.json"
+        directory.mkdir()
+        process = subprocess.Popen(
+            [sys.executable, "-m", "local", "--ready-file", str(ready_file), *arguments],
+            cwd=ROOT,
+            env={**os.environ, **(environ or {}), "TMPDIR": str(directory)},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,
+        )
+        try:
+            if ready:
+                wait_for(lambda: ready_file.exists() or process.poll() is not None, 40, "readiness")
+                assert process.poll() is None, process.communicate()[0]
+            yield Launched(process, ready_file, directory)
+        finally:
+            if process.poll() is None:
+                process.send_signal(signal.SIGINT)
+                try:
+                    process.communicate(timeout=20)
+                except subprocess.TimeoutExpired:
+                    process.kill()
+                    process.communicate()
+            for pid in processes_of(str(directory)):
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
 
 
 class Rpc:

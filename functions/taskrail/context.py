@@ -12,6 +12,7 @@ from datetime import timedelta
 from typing import IO, TYPE_CHECKING, Any, Protocol, TypeVar
 
 from taskrail.clock import milliseconds
+from taskrail.content import Link, ResultError, sendable
 from taskrail.errors import QuestionError, ToolError
 from taskrail.questions import Answer, Question, form_question, make_answer, roots_question, sampling_question
 
@@ -23,6 +24,12 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _LONGEST_MESSAGE = 500
+_LONGEST_NAME = 255
+_MOST_FILES = 500
+"""Each is a link of some kilobytes in the answer, which has a limit."""
+_MOST_STEPS = 150_000
+_MOST_QUESTIONS = 60_000
+"""Bytes, escaped, of the 400 KB that an item takes; large outcomes and answers are in the bucket (see `Payloads`)."""
 
 
 class Unwind(BaseException):
@@ -302,7 +309,7 @@ class TaskContext:
     def attach(
         self,
         name: str,
-        data: bytes | str | os.PathLike[str] | IO[bytes],
+        data: bytes | bytearray | memoryview | str | os.PathLike[str] | IO[bytes],
         *,
         mime_type: str | None = None,
         description: str | None = None,
@@ -314,29 +321,40 @@ class TaskContext:
         Parameters
         ----------
         name
-            File name that the client sees.
+            File name that the client sees, at most 255 characters.
         data
             Bytes, text, a path, or an open binary file; files are streamed in bounded memory.
         mime_type
             Guessed from the name when left out.
         description
             For the client.
+
+        Raises
+        ------
+        ResultError
+            JSON or HTTP cannot carry the name, the type, the description or the text, or there are too many files.
         """
         self.check()
-        mime = mime_type or mimetypes.guess_type(name)[0] or "application/octet-stream"
-        label = "".join(c if c.isascii() and (c.isalnum() or c in "._-") else "_" for c in name)[:100] or "file"
+        if len(sendable(name, "the name of an attached file")) > _LONGEST_NAME:
+            raise ResultError(f"the name of an attached file has at most {_LONGEST_NAME} characters")
+        if name not in self._attachments and len(self._attachments) == _MOST_FILES:
+            raise ResultError(f"a task takes {_MOST_FILES} attached files; put more of them into one archive")
+        mime = mime_type or _guessed(name) or "application/octet-stream"
+        # Whatever of this a result cannot carry shows here, before anything is stored.
+        Link("file:", name, mime, description)
         size: int | None = None
         if isinstance(data, str):
-            data = data.encode()
-        if isinstance(data, bytes):
+            data = sendable(data, f"the text of the attached file {name!r}").encode()
+        if isinstance(data, (bytes, bytearray, memoryview)):
+            data = bytes(data)
             size = len(data)
-            pointer = self._channel.put(data, mime, label)
+            pointer = self._channel.put(data, mime, name)
         elif isinstance(data, os.PathLike):
             size = os.stat(data).st_size
             with open(data, "rb") as file:
-                pointer = self._channel.put(file, mime, label)
+                pointer = self._channel.put(file, mime, name)
         else:
-            pointer = self._channel.put(data, mime, label)
+            pointer = self._channel.put(data, mime, name)
         self._keep(Attachment(pointer, name, mime, size, description))
 
     def open_input(self, uri: str) -> IO[bytes]:
@@ -355,6 +373,7 @@ class TaskContext:
     ) -> dict[str, Answer[Any]]:
         self.check()
         task = self._channel.task
+        self._check_size({**questions, **task.questions})
         for key, question in questions.items():
             known = task.questions.get(key)
             if known is not None and known != question:
@@ -372,7 +391,18 @@ class TaskContext:
             for key, question in questions.items()
         }
 
+    def _check_size(self, questions: Mapping[str, Question]) -> None:
+        try:
+            text = json.dumps([question.to_json() for question in questions.values()], allow_nan=False)
+        except (TypeError, ValueError, RecursionError) as error:
+            raise QuestionError("A question of this task cannot be written as JSON.") from error
+        if len(text) > _MOST_QUESTIONS:
+            raise QuestionError("The questions of this task are too long to be stored: ask in fewer words.")
+
     def _record(self, name: str, outcome: Any) -> str:
+        steps = {**self._channel.task.steps, name: ""}
+        if not isinstance(name, str) or len(json.dumps(steps)) > _MOST_STEPS:
+            raise ToolError("A step has a name, and a task remembers some hundreds of steps: do more in each of them.")
         record: dict[str, Any] = {}
         if isinstance(outcome, (bytes, bytearray)):
             record["bytes"] = base64.b64encode(outcome).decode()
@@ -382,7 +412,7 @@ class TaskContext:
             record["attachments"] = [vars(attachment) for attachment in self._step_attachments]
         try:
             text = json.dumps(record, separators=(",", ":"), allow_nan=False)
-        except (TypeError, ValueError) as error:
+        except (TypeError, ValueError, RecursionError) as error:
             raise ToolError(
                 f"The outcome of the step {name!r} cannot be remembered: it must be bytes or JSON."
             ) from error
@@ -398,3 +428,11 @@ class TaskContext:
         self._attachments[attachment.name] = attachment
         if self._step_attachments is not None:
             self._step_attachments.append(attachment)
+
+
+def _guessed(name: str) -> str | None:
+    try:
+        return mimetypes.guess_type(name)[0]
+    except ValueError:
+        # It reads names as URLs, and some are broken ones.
+        return None

@@ -67,8 +67,9 @@ class ToolError(TaskrailError):
     """
 
     def __init__(self, message: str, *, structured: Any = None) -> None:
-        super().__init__(message)
-        self.message = message
+        # Another exception is often given as the message, and must not fail where it is told.
+        super().__init__(str(message))
+        self.message = str(message)
         self.structured = structured
 
 
@@ -83,12 +84,19 @@ class ProtocolError(TaskrailError):
         Text for the caller.
     data
         JSON value for the error's ``data``; left out when None.
+
+    Raises
+    ------
+    TypeError
+        If `code` is no whole number: JSON-RPC has no other codes.
     """
 
     def __init__(self, code: int, message: str, data: Any = None) -> None:
-        super().__init__(message)
+        if isinstance(code, bool) or not isinstance(code, int):
+            raise TypeError(f"ProtocolError: code is a whole number, not {type(code).__name__}")
+        super().__init__(str(message))
         self.code = code
-        self.message = message
+        self.message = str(message)
         self.data = data
 
 

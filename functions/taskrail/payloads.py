@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 SMALL = 4_096
 """Bytes up to which arguments, answers and step outcomes stay in the item."""
+TOGETHER = 8 * SMALL
+"""Bytes of a task's answers, and of its step outcomes, up to which more of them stay in the item: it takes 400 KB."""
 RESULT = 32_768
 """Bytes up to which a result stays in the item."""
 POINTER = "s3:"
@@ -133,7 +135,7 @@ class Payloads:
         filename
             Name under which a browser saves it.
         """
-        quoted = "".join(c if c.isascii() and (c.isalnum() or c in "._-") else "_" for c in filename)
+        quoted = safe_name(filename)
         parameters = {
             "Bucket": self._bucket,
             "Key": pointer.removeprefix(POINTER),
@@ -187,7 +189,7 @@ class Payloads:
 
     def _new_key(self, task: Task, label: str) -> str:
         """A key that no other write has or will have."""
-        return f"tasks/{task.task_id}/{task.run}-{task.attempt}/{self._ids.nonce()}/{label}"
+        return f"tasks/{task.task_id}/{task.run}-{task.attempt}/{self._ids.nonce()}/{safe_name(label)}"
 
     def _put(self, key: str, body: bytes, mime_type: str) -> None:
         from botocore.exceptions import BotoCoreError, ClientError
@@ -196,6 +198,13 @@ class Payloads:
             self._client.put_object(Bucket=self._bucket, Key=key, Body=body, ContentType=mime_type)
         except (ClientError, BotoCoreError) as error:
             raise StoreUnavailable(type(error).__name__) from error
+
+
+def safe_name(name: str) -> str:
+    """A file name that fits into a key and a header: ASCII, without a path, at most 100 characters."""
+    safe = "".join(c if c.isascii() and (c.isalnum() or c in "._-") else "_" for c in name)[-100:]
+    # A name of dots alone is a way through folders, to whoever resolves the URL.
+    return safe if safe.strip(".") else "file"
 
 
 def dump(value: Any) -> str:

@@ -213,7 +213,7 @@ def _why(error: Exception) -> str:
         return f"{error}; return plain JSON values, or a model"
     if isinstance(error, UnicodeDecodeError):
         return "it holds bytes that are no text; return Image, Audio or Resource, or attach a file"
-    if isinstance(error, RecursionError) or "Circular" in str(error):
+    if isinstance(error, RecursionError) or any(word in str(error) for word in ("Circular", "ecursion", "depth")):
         return _TOO_DEEP
     if "Out of range float" in str(error):
         return _NOT_FINITE
@@ -249,6 +249,9 @@ def error_result(text: str, extra: Sequence[str] = ()) -> dict[str, Any]:
 
 
 def _result(blocks: list[dict[str, Any]], *, is_error: bool = False) -> dict[str, Any]:
+    for block in blocks:
+        if "annotations" in block:
+            block["annotations"] = json.loads(to_json(block["annotations"]))
     return {"content": blocks, "isError": is_error}
 
 

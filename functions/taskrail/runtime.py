@@ -93,7 +93,8 @@ def from_environment(server: TaskServer) -> Runtime:
 def client(service: str, **more: Any) -> Any:
     """A boto3 client whose time-outs and retries leave room in API Gateway's 29 s.
 
-    A hung connection costs 1 s and a hung answer 3 s; four tries in all, with the SDK's own back-off.
+    A hung connection costs 1 s and a hung answer 3 s, four times at most (S3, whose answers are large: 5 s,
+    three times), with up to 7 s of the SDK's own back-off between them.
 
     Parameters
     ----------
@@ -108,7 +109,7 @@ def client(service: str, **more: Any) -> Any:
     config = Config(connect_timeout=1, read_timeout=3, retries={"mode": "standard", "total_max_attempts": 4})
     if service == "s3":
         # Signature 4 with the bucket in the path works for every endpoint, emulators included.
-        config = config.merge(Config(signature_version="s3v4", read_timeout=10))
+        config = config.merge(Config(signature_version="s3v4", read_timeout=5, retries={"total_max_attempts": 3}))
     make: Any = boto3.client
     return make(service, config=config, **more)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import inspect
 import logging
+import sys
 import threading
 from collections.abc import Callable, Mapping
 from typing import IO, Any
@@ -38,6 +39,8 @@ _LOOK_EVERY_MS = 2_000
 _TICK_S = 0.25
 _LAST_WORDS_MS = 5_000
 """Time kept before the worker's own end, for saying that the time ran out."""
+_LARGEST_NUMBER = sys.float_info.max
+"""Python's whole numbers know no end; whoever reads one as JSON does."""
 
 
 class RunChannel:
@@ -162,6 +165,13 @@ class RunChannel:
         fitted = links.fitted(result, self.put)
         return self._reports.payloads.keep(self._task, "result", dump(fitted), RESULT)
 
+    def store_error(self, error: dict[str, Any]) -> str:
+        """The stored text of a JSON-RPC error; of one that no answer could carry, the code and a text remain."""
+        text = dump(error)
+        if links.escaped_size(text) > links.LARGEST_RESULT:
+            text = dump(endings.rpc_error(error["code"], "The tool's error is too large to be sent."))
+        return self._reports.payloads.keep(self._task, "error", text, RESULT)
+
     def _wait_for(self, questions: Mapping[str, Question], wait_ms: int) -> None:
         until = self._reports.clock.now() + wait_ms
         while any(key not in self._task.answers for key in questions):
@@ -228,8 +238,7 @@ def run_attempt(
     policy = None if tool is None else tool.policy
     channel = RunChannel(reports, task, 0 if policy is None else policy.answer_within_ms)
     if tool is None or policy is None:
-        text = f"The tool of this task no longer exists in this deployment. Task {task_id}."
-        channel.finish(lambda t: endings.failed(t, reports.clock.now(), message=text))
+        channel.finish(lambda t: endings.orphaned(t, reports.clock.now(), missing="tool"))
         return channel.task.status.value
     stop = threading.Event()
     thread = None
@@ -260,7 +269,7 @@ def _do(tool: Tool, channel: RunChannel, reports: Reports) -> Move:
         result = error_result(text, [*extra])
         result["content"] += [attachment.block() for attachment in context.attachments]
         stored = channel.store_result(result)
-        return lambda t: endings.completed(t, stored, text[:500], reports.clock.now())
+        return lambda t: endings.completed(t, stored, text[: endings.LONGEST_MESSAGE], reports.clock.now())
 
     try:
         value = _call(tool, channel, context)
@@ -277,8 +286,9 @@ def _do(tool: Tool, channel: RunChannel, reports: Reports) -> Move:
     except ToolError as error:
         return broken(error.message, *([] if error.structured is None else [_partial(error.structured)]))
     except ProtocolError as error:
-        code, message, data = error.code, error.message, error.data
-        return lambda t: endings.failed(t, reports.clock.now(), code=code, message=message, data=_carried(data))
+        message = error.message
+        kept = channel.store_error(endings.rpc_error(error.code, message, _carried(error.data)))
+        return lambda t: endings.refused(t, kept, message, reports.clock.now())
     except (QuestionError, ResultError) as error:
         return broken(f"{error} Task {task_id}.")
     except ArgumentsError as error:
@@ -332,7 +342,7 @@ def _tick(channel: RunChannel, reports: Reports, stop: threading.Event, remainin
 
 
 def _number(name: str, value: float) -> float:
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or value != value or abs(value) == float("inf"):
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not abs(value) <= _LARGEST_NUMBER:
         raise ToolError(f"progress: {name} must be a finite number.")
     return value
 
@@ -340,13 +350,13 @@ def _number(name: str, value: float) -> float:
 def _partial(value: Any) -> str:
     try:
         return dump(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, RecursionError):
         return "The partial result cannot be carried as JSON."
 
 
 def _carried(data: Any) -> Any:
     try:
         dump(data)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, RecursionError):
         return None
     return data

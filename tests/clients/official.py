@@ -129,7 +129,7 @@ async def story(url: str) -> dict[str, Any]:
     tasks = Tasks()
     asked_before: list[str] = []
 
-    async def elicit(_context: Any, params: ElicitRequestParams) -> ElicitResult:
+    async def elicit(context: Any, params: ElicitRequestParams) -> ElicitResult:
         asked_before.append(params.message)
         return ElicitResult(action="accept", content={"publish": True})
 

@@ -161,5 +161,3 @@ def event(status: str) -> Callable[[Process], None]:
     """The event arrives that the first run has ended."""
     error = "States.TaskFailed" if status == "FAILED" else None
     return lambda process: tell_end(process, process.world.run_name(), status, error)
-
-

@@ -7,13 +7,16 @@ process makes (botocore's own tries of a call are one call), and lets the chosen
 from __future__ import annotations
 
 import io
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from functools import partial
 from typing import Any
 
 from botocore.awsrequest import AWSResponse
 from botocore.exceptions import ConnectionClosedError, ReadTimeoutError
+
+from taskrail.testing import StandingClock
 
 Effect = Callable[[str, Any], AWSResponse]
 """Performs a request for real: event name and prepared request in, the service's answer out."""
@@ -53,7 +56,7 @@ class Lasting(Enum):
     ONE_CALL = "one call"
     """Every try of that call; what the process calls next gets through."""
     OUTAGE = "outage"
-    """That call and all that the process calls afterwards."""
+    """That call and all that the process asks of the same service afterwards."""
 
 
 @dataclass(frozen=True)
@@ -64,11 +67,17 @@ class Plan:
     fault: Fault
     lasting: Lasting = Lasting.ONE_TRY
 
-    def hits(self, call: int, tried: int) -> bool:
-        """Whether a try, counted from 0, of that call meets the fault."""
-        if self.lasting is Lasting.OUTAGE or self.fault.kills:
-            return call >= self.call
-        return call == self.call and (self.lasting is Lasting.ONE_CALL or tried == 0)
+    def hits(self, calls: Sequence[str], tried: int) -> bool:
+        """Whether a try, counted from 0, of the last of these calls meets the fault."""
+        last = len(calls) - 1
+        if self.lasting is Lasting.OUTAGE and last >= self.call:
+            return service_of(calls[last]) == service_of(calls[self.call])
+        return last == self.call and (self.lasting is not Lasting.ONE_TRY or tried == 0)
+
+
+def service_of(call: str) -> str:
+    """The service of a call that is written ``service:Operation``."""
+    return call.partition(":")[0]
 
 
 class Wire:
@@ -78,16 +87,19 @@ class Wire:
     ----------
     effect
         Performs requests.
+    clock
+        Stands while all is well; a try that times out takes as long as the client waits.
     plan
         The fault to come; None for an undisturbed process.
     """
 
-    def __init__(self, effect: Effect, plan: Plan | None = None) -> None:
+    def __init__(self, effect: Effect, clock: StandingClock, plan: Plan | None = None) -> None:
         self.calls: list[str] = []
         """The API calls so far, as ``service:Operation``."""
         self.struck = False
         """Whether the fault has come."""
         self._effect = effect
+        self._clock = clock
         self._plan = plan
         self._tried = 0
         self._dead = False
@@ -98,25 +110,26 @@ class Wire:
 
         client.meta.events.unregister("before-send", botocore_stubber)
         client.meta.events.register("before-call", self._called)
-        client.meta.events.register("before-send", self._sent)
+        patience_ms = round((client.meta.config.connect_timeout + client.meta.config.read_timeout) * 1000)
+        client.meta.events.register("before-send", partial(self._sent, patience_ms))
 
     def _called(self, model: Any, **_: Any) -> None:
         self.calls.append(f"{model.service_model.service_name}:{model.name}")
         self._tried = 0
 
-    def _sent(self, event_name: str, request: Any, **_: Any) -> AWSResponse:
+    def _sent(self, patience_ms: int, event_name: str, request: Any, **_: Any) -> AWSResponse:
         if self._dead:
             raise Killed
         tried, self._tried = self._tried, self._tried + 1
         plan = self._plan
-        if plan is None or not plan.hits(len(self.calls) - 1, tried):
+        if plan is None or not plan.hits(self.calls, tried):
             return self._effect(event_name, request)
         self.struck = True
         if plan.fault.takes_effect:
             self._effect(event_name, request)
-        return self._answer(plan.fault, event_name, request.url)
+        return self._answer(plan.fault, event_name, request.url, patience_ms)
 
-    def _answer(self, fault: Fault, event_name: str, url: str) -> AWSResponse:
+    def _answer(self, fault: Fault, event_name: str, url: str, patience_ms: int) -> AWSResponse:
         match fault:
             case Fault.ERROR_BEFORE:
                 return _refusal(event_name, url, 500, "InternalServerError", "InternalError")
@@ -127,6 +140,7 @@ class Wire:
             case Fault.ERROR_AFTER:
                 raise ConnectionClosedError(endpoint_url=url)
             case Fault.TIMEOUT_BEFORE | Fault.TIMEOUT_AFTER:
+                self._clock.advance(patience_ms)
                 raise ReadTimeoutError(endpoint_url=url)
             case Fault.KILLED_BEFORE | Fault.KILLED_AFTER:
                 self._dead = True

@@ -8,7 +8,7 @@ from enum import Enum
 from itertools import product
 from typing import Any
 
-from tests.faults.faults import Fault, Lasting, Plan
+from tests.faults.faults import Fault, Lasting, Plan, service_of
 from tests.faults.world import Process, World
 
 
@@ -64,7 +64,7 @@ class Bears(Enum):
 
 
 Bearing = Bears | Answer
-Ends = Mapping[Then, End]
+Ends = dict[Then, End]
 
 
 @dataclass(frozen=True)
@@ -83,37 +83,34 @@ class Operation:
         Per AWS call, as ``service:Operation`` or ``service:Operation#n`` for the n-th of that kind (from 0):
         how the operation takes it when that call goes on failing. `Bears.NOT` where nothing stands. A function
         of the fault where that matters, and an `Answer` where the answer is none of the usual two.
-    decisive
-        Index of the AWS call with which the operation has happened.
-    missed, happened
-        How the task ends by what the world does then, when the decisive call took no effect, and when it did.
-        The same in both cases when only the first is given.
-    unclaimed
-        The same for a job whose claim took no effect.
+    ends
+        How the task ends by what the world does then: from so many AWS calls on that have taken effect. With the
+        last entry the operation has happened.
     usual
         The answer without a fault.
     runs, items
         How many runs the task may need, and how many tasks there may be, from the first call to the end.
     records
-        Work that is done again after a crash, by kind: the index of the AWS call that records it. Whatever is
-        not named here, or recorded when the fault comes, is done once.
+        Work that is done again after a crash, by kind: with how many calls' effect it is recorded. Whatever is
+        not named here, or is recorded when the fault comes, is done once.
     run
         Number of the run that a job's row works on; None in any other row.
+    longest_ms
+        How long a request may take when a call in it, or all of a service, hangs, in milliseconds; API Gateway
+        ends one after 29 s.
     """
 
     name: str
     act: Callable[[Process], Any]
     prepare: Callable[[World], None] = lambda world: None
     bears: Mapping[str, Bearing | Callable[[Fault], Bearing]] = field(default_factory=dict)
-    decisive: int = 0
-    missed: Ends = field(default_factory=dict)
-    happened: Ends | None = None
-    unclaimed: Ends | None = None
+    ends: Mapping[int, Ends] = field(default_factory=dict)
     usual: Answer = Answer.USUAL
     runs: int = 1
     items: int = 1
     records: Mapping[str, int] = field(default_factory=dict)
     run: int | None = None
+    longest_ms: int = 25_000
 
     @property
     def creates(self) -> bool:
@@ -159,8 +156,8 @@ class Cell:
         return f"{self.operation.name} | {where} | {self.plan.fault.value}{lasting} | {self.then.value}"
 
 
-def cells(operation: Operation, calls: Sequence[str]) -> list[Cell]:
-    """Every cell of a row.
+def cells(operation: Operation, calls: Sequence[str], *, all_ways: bool) -> list[Cell]:
+    """The cells of a row.
 
     Parameters
     ----------
@@ -168,24 +165,19 @@ def cells(operation: Operation, calls: Sequence[str]) -> list[Cell]:
         The row.
     calls
         The AWS calls that it makes, as a dry run recorded them.
+    all_ways
+        Whether the world goes on in every way after every fault. It always does after a kill; the other faults
+        leave the same behind, so that after them the ways may take turns.
     """
     made: list[Cell] = []
     for plan in _plans(len(calls)):
         answer, stuck = _answer(operation, calls, plan)
-        effect = plan.fault.takes_effect
-        happened = stuck is None or stuck > operation.decisive or (stuck == operation.decisive and effect)
-        ends = operation.missed if not happened or operation.happened is None else operation.happened
-        if stuck == 0 and not effect and operation.unclaimed is not None:
-            ends = operation.unclaimed
-        again = frozenset(
-            kind
-            for kind, record in operation.records.items()
-            if stuck is not None and (stuck < record or (stuck == record and not effect))
-        )
+        landed = len(calls) if stuck is None else stuck + plan.fault.takes_effect
+        ends = operation.ends[max(stage for stage in operation.ends if stage <= landed)]
+        happened = landed >= max(operation.ends)
+        again = frozenset(kind for kind, recorded in operation.records.items() if landed < recorded)
         thens = _thens(operation, answer, ends)
-        if not plan.fault.kills:
-            # Every way to go on follows every call, with and without its effect, after a kill; after the
-            # other faults, which leave the same behind, they take turns.
+        if not plan.fault.kills and not all_ways:
             thens = [thens[len(made) % len(thens)]]
         made += [Cell(operation, calls[plan.call], plan, then, happened, answer, ends[then], again) for then in thens]
     return made
@@ -193,7 +185,11 @@ def cells(operation: Operation, calls: Sequence[str]) -> list[Cell]:
 
 def _plans(calls: int) -> Iterator[Plan]:
     for call, fault in product(range(calls), Fault):
-        for lasting in [Lasting.ONE_TRY] if fault.kills else Lasting:
+        lastings = [Lasting.ONE_TRY] if fault.kills else [Lasting.ONE_TRY, Lasting.ONE_CALL]
+        if fault in (Fault.TIMEOUT_BEFORE, Fault.TIMEOUT_AFTER, Fault.THROTTLE):
+            # What stays away stays silent, or is overrun.
+            lastings.append(Lasting.OUTAGE)
+        for lasting in lastings:
             yield Plan(call, fault, lasting)
 
 
@@ -205,6 +201,8 @@ def _answer(operation: Operation, calls: Sequence[str], plan: Plan) -> tuple[Ans
         return operation.usual, None
     outage = plan.lasting is Lasting.OUTAGE
     for index in range(plan.call, len(calls) if outage else plan.call + 1):
+        if service_of(calls[index]) != service_of(calls[plan.call]):
+            continue
         bearing = operation.bearing(calls, index, plan.fault)
         if isinstance(bearing, Answer):
             return bearing, index

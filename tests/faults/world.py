@@ -9,13 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from copy import deepcopy
+from dataclasses import dataclass
 from typing import Any
 
 from botocore.awsrequest import AWSResponse
 
 from taskrail.engines import RunReport, RunState, run_name
 from taskrail.engines.step_functions import StepFunctions
-from taskrail.runtime import Runtime, build, client
+from taskrail.runtime import Runtime, _Lazy, build, client
 from taskrail.settings import Settings
 from taskrail.testing import BUCKET, TABLE, Called, CountingIds, Kit, QueueEngine, StandingClock
 from tests.faults import catalogue
@@ -38,7 +40,7 @@ class Process:
 
     def __init__(self, world: World, plan: Plan | None = None) -> None:
         self.world = world
-        self.wire = Wire(world.effect, plan)
+        self.wire = Wire(world.effect, world.clock, plan)
         dynamodb = self._client("dynamodb")
         machines = dict.fromkeys(catalogue.server.tools, MACHINE)
         self.runtime: Runtime = build(
@@ -46,7 +48,7 @@ class Process:
             SETTINGS,
             dynamodb=dynamodb,
             s3=lambda: self._client("s3"),
-            engines={"step_functions": StepFunctions(self._client("stepfunctions"), machines)},
+            engines={"step_functions": _Lazy(lambda: StepFunctions(self._client("stepfunctions"), machines))},
             clock=world.clock,
             ids=world.ids,
         )
@@ -69,8 +71,23 @@ class Process:
         return self.kit.run_one(name, attempt=number)
 
 
+@dataclass(frozen=True)
+class Snapshot:
+    """A moment of a world, to go back to."""
+
+    items: Any
+    now: int
+    queue: QueueEngine
+    inputs: dict[str, str]
+    task_id: str
+    state: str | None
+    done: Any
+
+
 class World:
-    """What outlives every process."""
+    """What outlives every process. It can be taken back to an earlier moment: objects in the bucket stay, since
+    none is ever written twice.
+    """
 
     def __init__(self) -> None:
         from moto.core.models import botocore_stubber
@@ -79,38 +96,48 @@ class World:
         self.clock = StandingClock()
         self.ids = CountingIds()
         self.queue = QueueEngine()
-        self.healthy = Process(self)
-        """A process to which nothing happens."""
-        self.reset()
-
-    def reset(self) -> None:
-        """Begin anew: no task, no run, no work done."""
-        from moto.dynamodb.models import dynamodb_backends
-
-        for tables in dynamodb_backends["123456789012"].values():
-            for table in tables.tables.values():
-                table.items.clear()
-        self.clock = StandingClock()
-        self.clock.on_sleep = self.run_jobs
-        self.queue.refuse = False
-        self.queue.waiting.clear()
-        self.queue.states.clear()
-        self.queue.starts.clear()
-        self._executions = Executions(self.queue)
-        self.healthy = Process(self)
+        self.executions = Executions(self.queue)
         self.task_id = ""
         """The ticket that the client under test holds."""
         self.state: str | None = None
         """The sealed state that it holds."""
         self.answered: set[str] = set()
         """The questions that it has answered."""
+        self.healthy = Process(self)
+        """A process to which nothing happens."""
         catalogue.done.clear()
         catalogue.clocks[:] = [self.clock]
+        self._table().items.clear()
+        self._beginning = self.snapshot()
+
+    def snapshot(self) -> Snapshot:
+        """This moment."""
+        return Snapshot(
+            deepcopy(self._table().items),
+            self.clock.now(),
+            deepcopy(self.queue),
+            dict(self.executions.inputs),
+            self.task_id,
+            self.state,
+            catalogue.done.copy(),
+        )
+
+    def go_back(self, moment: Snapshot | None = None) -> None:
+        """Let everything be as it was at a moment; in the beginning when left out."""
+        moment = moment or self._beginning
+        self._table().items = deepcopy(moment.items)
+        self.clock.advance(moment.now - self.clock.now())
+        self.clock.on_sleep = self.run_jobs
+        vars(self.queue).update(vars(deepcopy(moment.queue)))
+        self.executions.inputs = dict(moment.inputs)
+        self.task_id, self.state, self.answered = moment.task_id, moment.state, set()
+        catalogue.done.clear()
+        catalogue.done.update(moment.done)
 
     def effect(self, event_name: str, request: Any) -> AWSResponse:
         """What the services do with a request that reaches them."""
         if event_name.startswith("before-send.sfn"):
-            return self._executions(event_name, request)
+            return self.executions(event_name, request)
         response: AWSResponse = self._moto(event_name, request)
         return response
 
@@ -129,9 +156,19 @@ class World:
         if event:
             tell_end(self.healthy, name, "FAILED", "States.TaskFailed")
 
-    def items(self) -> dict[str, dict[str, Any]]:
-        """Every item of the table, by task id."""
-        return {item["pk"]["S"].removeprefix("task#"): item for item in self.healthy.kit.scan()}
+    def items(self) -> dict[str, int]:
+        """When every item of the table expires, in seconds since the epoch, by task id."""
+        found = {}
+        for key, item in self._table().items.items():
+            expires = item.attrs["expiresAt"].value
+            found[str(key.value).removeprefix("task#")] = int(expires)
+        return found
+
+    def _table(self) -> Any:
+        """moto's own table: read and set directly, since every cell would pay for calls."""
+        from moto.dynamodb.models import dynamodb_backends
+
+        return dynamodb_backends["123456789012"]["eu-central-1"].tables[TABLE]
 
 
 def tell_end(process: Process, name: str, status: str, error: str | None = None) -> None:
@@ -151,8 +188,7 @@ def world() -> Iterator[World]:
     from moto import mock_aws
 
     with mock_aws():
-        made = World()
-        made.healthy.kit.dynamodb.create_table(
+        client("dynamodb").create_table(
             TableName=TABLE,
             KeySchema=[{"AttributeName": "pk", "KeyType": "HASH"}],
             AttributeDefinitions=[{"AttributeName": "pk", "AttributeType": "S"}],
@@ -160,4 +196,4 @@ def world() -> Iterator[World]:
         )
         s3 = client("s3")
         s3.create_bucket(Bucket=BUCKET, CreateBucketConfiguration={"LocationConstraint": "eu-central-1"})
-        yield made
+        yield World()

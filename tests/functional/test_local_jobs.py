@@ -15,12 +15,11 @@ import pytest
 
 from tests.local_help import Launched, Rpc, launched, processes_of, wait_for
 
-CATALOGUE = "tests.functional.local_tools"
-
 
 @pytest.fixture(scope="module")
-def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Launched]:
-    with launched(tmp_path_factory.mktemp("jobs"), CATALOGUE, {"TASKRAIL_CANCEL_GRACE_MS": "1000"}) as made:
+def stack() -> Iterator[Launched]:
+    arguments = ("--port", "0", "--catalogue", "tests.functional.local_tools")
+    with launched(*arguments, environ={"TASKRAIL_CANCEL_GRACE_MS": "1000"}) as made:
         yield made
 
 

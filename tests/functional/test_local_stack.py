@@ -6,114 +6,133 @@ import os
 import signal
 import socket
 import time
-from pathlib import Path
 
 import pytest
 
-from tests.local_help import Launched, Rpc, launch, launched, processes_of, wait_for
+from tests.local_help import Launched, Rpc, launched, processes_of, wait_for
 
-CATALOGUE = "tests.functional.local_tools"
+FREE_PORT = ("--port", "0")
+CATALOGUE = ("--catalogue", "tests.functional.local_tools")
 
 
-def busy(stack: Launched, marker: str) -> Rpc:
+def children_of_the_job(stack: Launched) -> list[int]:
+    """What the job of `busy` started."""
+    return processes_of(f": {stack.directory.parent.name};")
+
+
+def busy(stack: Launched) -> None:
     """Give the stack a job that ignores signals and has a child that does so too."""
-    rpc = Rpc(stack.facts["url"])
-    rpc.start("leave_a_child", marker=marker)
-    wait_for(lambda: processes_of(f": {marker};"), what="the job's own child")
-    return rpc
+    Rpc(stack.facts["url"]).start("leave_a_child", marker=stack.directory.parent.name)
+    wait_for(lambda: children_of_the_job(stack), what="the job's own child")
 
 
-def assert_gone(stack: Launched, marker: str, port: int) -> None:
-    wait_for(lambda: not stack.leftovers() and not processes_of(f": {marker};"), what="the end of everything")
+def port_of(stack: Launched) -> int:
+    return int(stack.facts["url"].split(":")[2].split("/")[0])
+
+
+def assert_free(port: int) -> None:
     with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         probe.bind(("127.0.0.1", port))
 
 
 @pytest.mark.parametrize(
     ("signum", "with_job"), [(signal.SIGINT, True), (signal.SIGTERM, False), (signal.SIGHUP, False)]
 )
-def test_a_signal_leaves_nothing_behind(tmp_path: Path, signum: signal.Signals, with_job: bool) -> None:
-    with launched(tmp_path, CATALOGUE) as stack:
-        port = int(stack.facts["url"].split(":")[2].split("/")[0])
+def test_a_signal_leaves_nothing_behind(signum: signal.Signals, with_job: bool) -> None:
+    with launched(*FREE_PORT, *CATALOGUE) as stack:
+        port = port_of(stack)
         if with_job:
-            busy(stack, tmp_path.name)
+            busy(stack)
         output = stack.end(signum)
-        assert stack.process.returncode == 0
+        assert stack.process.returncode == 0, output
         assert stack.leftovers() == []
+        assert children_of_the_job(stack) == []
         assert not stack.ready_file.exists()
         assert "Traceback" not in output
-        assert_gone(stack, tmp_path.name, port)
+        assert_free(port)
 
 
-def test_a_second_signal_leaves_nothing_behind_either(tmp_path: Path) -> None:
-    with launched(tmp_path, CATALOGUE) as stack:
-        busy(stack, tmp_path.name)
+def test_a_second_signal_leaves_nothing_behind_either() -> None:
+    with launched(*FREE_PORT, *CATALOGUE) as stack:
+        busy(stack)
         stack.process.send_signal(signal.SIGINT)
         wait_for(lambda: not stack.ready_file.exists(), what="the beginning of the end")
-        stack.end(signal.SIGINT)
-        assert stack.process.returncode == 0
+        output = stack.end(signal.SIGINT)
+        assert stack.process.returncode == 0, output
         assert stack.leftovers() == []
+        assert children_of_the_job(stack) == []
 
 
-@pytest.mark.parametrize("also", [(), ("local.supervisor", "local.front", "local.events", "local.aws")])
-def test_a_launcher_that_is_killed_leaves_nothing_behind(tmp_path: Path, also: tuple[str, ...]) -> None:
-    with launched(tmp_path, CATALOGUE) as stack:
-        port = int(stack.facts["url"].split(":")[2].split("/")[0])
-        busy(stack, tmp_path.name)
-        processes = stack.facts["processes"]
+def test_a_launcher_that_is_killed_leaves_nothing_behind() -> None:
+    with launched(*FREE_PORT, *CATALOGUE) as stack:
+        port = port_of(stack)
+        busy(stack)
         stack.process.kill()
-        for name in also:
-            os.kill(processes[name], signal.SIGKILL)
         stack.process.communicate()
-        wait_for(lambda: not processes_of(f": {tmp_path.name};"), what="the end of the job's own child")
-        wait_for(lambda: not processes_of(str(tmp_path)), what="the end of every process")
-        if not also:
-            assert_gone(stack, tmp_path.name, port)
+        wait_for(lambda: not stack.leftovers() and not children_of_the_job(stack), what="the end of everything")
+        assert_free(port)
+
+
+def test_jobs_outlive_neither_their_launcher_nor_their_supervisor() -> None:
+    """All others are killed at once: nobody is left to end the job but itself."""
+    with launched(*FREE_PORT, *CATALOGUE) as stack:
+        busy(stack)
+        processes = stack.facts["processes"].values()
+        for pid in (*processes, stack.process.pid):
+            os.kill(pid, signal.SIGSTOP)
+        for pid in (*processes, stack.process.pid):
+            os.kill(pid, signal.SIGKILL)
+        stack.process.communicate()
+        wait_for(
+            lambda: not processes_of(str(stack.directory)) and not children_of_the_job(stack), what="the job's end"
+        )
+        wait_for(lambda: not stack.leftovers(), what="the job's last act")
 
 
 @pytest.mark.parametrize("delay", [0.05, 0.15, 0.3, 0.6])
-def test_a_signal_during_start_up_leaves_nothing_behind(tmp_path: Path, delay: float) -> None:
-    stack = launch(tmp_path, "--port", "0", "--catalogue", CATALOGUE)
-    # No condition to wait for: the point is to hit whatever is going on at that moment.
-    time.sleep(delay)
-    output = stack.end(signal.SIGINT)
-    assert stack.leftovers() == []
-    # Before it runs a line of ours, Python answers a signal in its own way.
-    assert stack.process.returncode != 0 or "Traceback" not in output
+def test_a_signal_during_start_up_leaves_nothing_behind(delay: float) -> None:
+    with launched(*FREE_PORT, *CATALOGUE, ready=False) as stack:
+        # No condition to wait for: the point is to hit whatever is going on at that moment.
+        time.sleep(delay)
+        output = stack.end(signal.SIGINT)
+        assert stack.leftovers() == []
+        # Before it runs a line of ours, Python answers a signal in its own way.
+        assert stack.process.returncode != 0 or "Traceback" not in output
 
 
-def test_a_signal_as_soon_as_the_first_process_lives_leaves_nothing_behind(tmp_path: Path) -> None:
-    stack = launch(tmp_path, "--port", "0", "--catalogue", CATALOGUE)
-    wait_for(lambda: processes_of(f"local.aws {tmp_path}"))
-    stack.end(signal.SIGTERM)
-    assert stack.process.returncode == 0
-    assert stack.leftovers() == []
+def test_a_signal_as_soon_as_the_first_process_lives_leaves_nothing_behind() -> None:
+    with launched(*FREE_PORT, *CATALOGUE, ready=False) as stack:
+        wait_for(lambda: processes_of(f"local.aws {stack.directory}"), what="the first process")
+        output = stack.end(signal.SIGTERM)
+        assert stack.process.returncode == 0, output
+        assert stack.leftovers() == []
 
 
-def test_a_port_in_use_is_one_clear_line(tmp_path: Path) -> None:
+def test_a_port_in_use_is_one_clear_line() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        stack = launch(tmp_path, "--port", str(port), "--catalogue", CATALOGUE)
-        output, _ = stack.process.communicate(timeout=20)
-    assert stack.process.returncode == 1
-    assert output == f"taskrail: port {port} is in use; choose another with --port, or 0 for a free one\n"
-    assert stack.leftovers() == []
+        with launched("--port", str(port), *CATALOGUE, ready=False) as stack:
+            output, _ = stack.process.communicate(timeout=20)
+            assert stack.process.returncode == 1
+            assert output == f"taskrail: port {port} is in use; choose another with --port, or 0 for a free one\n"
+            assert stack.leftovers() == []
 
 
 @pytest.mark.parametrize(
     ("catalogue", "says"), [("no_such_module", "there is no module 'no_such_module'"), ("json", "needs a TaskServer")]
 )
-def test_a_catalogue_without_a_server_is_told(tmp_path: Path, catalogue: str, says: str) -> None:
-    stack = launch(tmp_path, "--port", "0", "--catalogue", catalogue)
-    output, _ = stack.process.communicate(timeout=30)
-    assert stack.process.returncode == 1
-    assert says in output
-    assert "Traceback" not in output
-    assert stack.leftovers() == []
+def test_a_catalogue_without_a_server_is_told(catalogue: str, says: str) -> None:
+    with launched(*FREE_PORT, "--catalogue", catalogue, ready=False) as stack:
+        output, _ = stack.process.communicate(timeout=30)
+        assert stack.process.returncode == 1
+        assert says in output
+        assert "Traceback" not in output
+        assert stack.leftovers() == []
 
 
-def test_the_start_up_text_is_enough_to_connect(tmp_path: Path) -> None:
-    with launched(tmp_path, CATALOGUE) as stack:
+def test_the_start_up_text_is_enough_to_connect() -> None:
+    with launched(*FREE_PORT, *CATALOGUE) as stack:
         url = stack.facts["url"]
         output = stack.end()
     assert f"claude mcp add --transport http local-tests {url}" in output
@@ -123,8 +142,8 @@ def test_the_start_up_text_is_enough_to_connect(tmp_path: Path) -> None:
     assert "ready" in output.splitlines()
 
 
-def test_the_stack_ends_with_its_tasks(tmp_path: Path) -> None:
-    with launched(tmp_path, CATALOGUE) as stack:
+def test_the_stack_ends_with_its_tasks() -> None:
+    with launched(*FREE_PORT, *CATALOGUE) as stack:
         os.kill(stack.facts["processes"]["local.aws"], signal.SIGKILL)
         output, _ = stack.process.communicate(timeout=20)
         assert stack.process.returncode == 1
@@ -132,13 +151,13 @@ def test_the_stack_ends_with_its_tasks(tmp_path: Path) -> None:
         assert stack.leftovers() == []
 
 
-def test_credentials_and_profiles_of_the_machine_are_not_used(tmp_path: Path) -> None:
+def test_credentials_and_proxies_of_the_machine_are_not_used() -> None:
     environ = {
         "AWS_PROFILE": "does-not-exist",
         "AWS_ENDPOINT_URL_DYNAMODB": "http://127.0.0.1:1",
         "HTTP_PROXY": "http://127.0.0.1:1",
         "http_proxy": "http://127.0.0.1:1",
     }
-    with launched(tmp_path, CATALOGUE, environ) as stack:
+    with launched(*FREE_PORT, *CATALOGUE, environ=environ) as stack:
         rpc = Rpc(stack.facts["url"])
         assert rpc.until(rpc.start("end", how="return"), "completed")

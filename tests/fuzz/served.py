@@ -104,8 +104,10 @@ class Served:
                 connection.shutdown(socket.SHUT_WR)
                 while part := connection.recv(65_536):
                     answer += part
-            except ConnectionError:
-                # It may refuse while bytes are still coming.
+            except TimeoutError:
+                raise AssertionError("the connection was neither answered nor closed") from None
+            except OSError:
+                # It may close while bytes are still coming: to a client that sends on after what it was to end with.
                 pass
         return answer
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from random import Random
 
@@ -222,8 +223,15 @@ def _parts(body: bytes, size: int) -> list[bytes]:
     )
 
 
+class Raw(bytes):
+    """Bytes that are shown with their long repetitions told by number."""
+
+    def __repr__(self) -> str:
+        return re.sub(rb"(.)\1{60,}", lambda run: b"[%s x %d]" % (run[1], len(run[0])), self).decode("latin-1")
+
+
 @st.composite
-def exchanges(draw: st.DrawFn, valid: list[tuple[bytes, dict[str, str]]], port: int) -> bytes:
+def exchanges(draw: st.DrawFn, valid: list[tuple[bytes, dict[str, str]]], port: int) -> Raw:
     """One to three requests in a row, each nearly right, the last one perhaps cut."""
     data = b""
     for _ in range(draw(st.integers(1, 3))):
@@ -238,7 +246,7 @@ def exchanges(draw: st.DrawFn, valid: list[tuple[bytes, dict[str, str]]], port: 
             lines += [f"{name}: {value}" for name, value in draw(fields)]
         line = f"{method} {draw(targets) if draw(st.booleans()) else '/mcp'} {version}".replace("{port}", str(port))
         data += "\r\n".join([line, *lines, "", ""]).encode("utf-8", "replace") + framing
-    return data[: draw(st.integers(0, len(data)))] if draw(st.integers(0, 5)) == 0 else data
+    return Raw(data[: draw(st.integers(0, len(data)))] if draw(st.integers(0, 5)) == 0 else data)
 
 
 def test_requests_that_are_nearly_right(front: Served) -> None:

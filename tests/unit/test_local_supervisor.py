@@ -23,25 +23,27 @@ from local.supervisor import CLOSE_WITHIN
 from taskrail.clock import SystemClock
 from taskrail.engines import RunReport, RunState
 from taskrail.errors import EngineUnavailable, StartRefused
-from tests.local_help import Desk, processes_of, wait_for
+from tests.local_help import Desk, processes_of, short_directory, wait_for
 
 FOREVER = "time.sleep(60)"
 DEAF = "[signal.signal(s, signal.SIG_IGN) for s in (signal.SIGTERM, signal.SIGINT)]; open('deaf', 'w'); time.sleep(60)"
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Iterator[Desk]:
-    made = Desk(tmp_path)
-    yield made
-    made.close()
+def desk() -> Iterator[Desk]:
+    with short_directory() as directory:
+        made = Desk(directory)
+        yield made
+        made.close()
 
 
 @pytest.fixture(scope="module")
-def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
+def shared() -> Iterator[Desk]:
     """One supervisor for the tests that leave it as it was."""
-    made = Desk(tmp_path_factory.mktemp("shared"))
-    yield made
-    made.close()
+    with short_directory() as directory:
+        made = Desk(directory)
+        yield made
+        made.close()
 
 
 @pytest.fixture

@@ -75,6 +75,16 @@ def test_nested_properties_count_and_are_written_in_place() -> None:
     assert made.bind({"deep": {"place": {"region": "eu"}}, "again": []})["deep"].place.region == "eu"
 
 
+class Box(BaseModel):
+    inside: list[Colour] = []
+
+
+def test_definitions_that_others_lead_to_are_kept_and_no_more() -> None:
+    def tool(place: Place, boxes: list[Box]) -> None: ...
+
+    assert set(signature(tool).input_schema["$defs"]) == {"Box", "Colour"}
+
+
 def nullable_(a: Annotated[str | None, Header("A")] = None) -> None: ...
 def float_(a: Annotated[float, Header("A")]) -> None: ...
 def list_(a: Annotated[list[str], Header("A")]) -> None: ...

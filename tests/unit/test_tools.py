@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import sys
 import types
-from typing import Any
+from typing import Annotated, Any
 
 import pytest
+from pydantic import Field
 
 from taskrail import StepFunctions, TaskContext, Toolset
 from taskrail.errors import DeclarationError
@@ -76,6 +77,10 @@ def other_context(ticket: TaskContext, number: int) -> list[int]:
     return []
 
 
+def other_name(task: TaskContext, count: Annotated[int, Field(alias="number")]) -> list[int]:
+    return []
+
+
 def no_context(number: int) -> list[int]:
     return []
 
@@ -89,6 +94,7 @@ def other_result(task: TaskContext, number: int) -> int:
     [
         (other_parameters, "takes other parameters"),
         (more_parameters, "takes other parameters"),
+        (other_name, "takes other parameters"),
         (other_context, "TaskContext by the same name"),
         (no_context, "TaskContext by the same name"),
         (other_result, "returns another type"),

@@ -15,6 +15,9 @@ from taskrail.payloads import dump
 from taskrail.results import error_result
 from taskrail.task import Status, Task
 
+LONGEST_MESSAGE = 500
+"""Characters of a status message: it travels with every poll and stays in the item."""
+
 
 def completed(task: Task, stored_result: str, message: str, now: int) -> Task:
     """The call has a result, stored already."""
@@ -26,12 +29,20 @@ def broken(task: Task, text: str, now: int) -> Task:
     return task.ended(Status.COMPLETED, now, message=text, result=dump(error_result(text)))
 
 
+def rpc_error(code: int, message: str, data: Any = None) -> dict[str, Any]:
+    """A JSON-RPC error; `data` is left out when None."""
+    plain: dict[str, Any] = {"code": code, "message": message}
+    return plain if data is None else {**plain, "data": data}
+
+
 def failed(task: Task, now: int, *, code: int = INTERNAL_ERROR, message: str, data: Any = None) -> Task:
     """The call ended in a JSON-RPC error."""
-    error: dict[str, Any] = {"code": code, "message": message}
-    if data is not None:
-        error["data"] = data
-    return task.ended(Status.FAILED, now, message=message, error=dump(error))
+    return refused(task, dump(rpc_error(code, message, data)), message, now)
+
+
+def refused(task: Task, stored_error: str, message: str, now: int) -> Task:
+    """The call ended in a JSON-RPC error, stored already."""
+    return task.ended(Status.FAILED, now, message=message[:LONGEST_MESSAGE], error=stored_error)
 
 
 def cancelled(task: Task, now: int) -> Task:
@@ -82,6 +93,12 @@ def out_of_time(task: Task) -> str:
 def nobody_answered(task: Task) -> str:
     """What the caller reads when a question's time ran out."""
     return f"Nobody answered in time, so the job was ended. Task {task.task_id}."
+
+
+def orphaned(task: Task, now: int, *, missing: str) -> Task:
+    """The deployment no longer has what the task needs: the tool, or its engine."""
+    text = f"The {missing} of this task no longer exists in this deployment. Task {task.task_id}."
+    return failed(task, now, message=text)
 
 
 def vanished(task: Task, now: int) -> Task:

@@ -14,18 +14,25 @@ from typing import Any
 from taskrail.payloads import POINTER, Payloads, dump
 from taskrail.results import error_result
 
-LARGEST_ANSWER = 5_000_000
-"""Bytes of an answer after escaping. Lambda takes 6 MB, with the answer as a JSON string inside JSON."""
+LARGEST_RESULT = 4_900_000
+"""Bytes of a result after escaping. Lambda takes 6 MB, with the answer as a JSON string inside JSON; the wire sends
+5 MB of them, the task's own fields and the envelope included."""
+
+LINK_BYTES = 4_000
+"""What a presigned URL adds to a link: a key, a file name, a signature, and the session token of a role."""
 
 Put = Callable[[bytes, str, str], str]
 """Puts bytes of a media type under a label and returns the pointer."""
 
 
-def fresh(result: dict[str, Any], payloads: Payloads, seconds: int) -> dict[str, Any]:
+def fresh(task_id: str, result: dict[str, Any], payloads: Payloads, seconds: int) -> dict[str, Any]:
     """The result with a new presigned URL in place of every pointer.
 
     Parameters
     ----------
+    task_id
+        Whose result it is. A link that only looks like a pointer, because a tool returned one that its caller
+        made up, leads to nothing of another task's or another caller's.
     result
         A stored CallToolResult.
     payloads
@@ -35,11 +42,14 @@ def fresh(result: dict[str, Any], payloads: Payloads, seconds: int) -> dict[str,
     """
     content = []
     for block in result.get("content", ()):
-        uri = block.get("uri") if block.get("type") == "resource_link" else None
-        if isinstance(uri, str) and uri.startswith(POINTER):
-            block = {**block, "uri": payloads.link(uri, seconds=seconds, filename=block["name"])}
+        if _is_pointer(block, task_id):
+            block = {**block, "uri": payloads.link(block["uri"], seconds=seconds, filename=block["name"])}
         content.append(block)
     return {**result, "content": content}
+
+
+def _is_pointer(block: dict[str, Any], task_id: str = "") -> bool:
+    return block.get("type") == "resource_link" and str(block.get("uri")).startswith(f"{POINTER}tasks/{task_id}")
 
 
 def escaped_size(text: str) -> int:
@@ -60,22 +70,28 @@ def fitted(result: dict[str, Any], put: Put) -> dict[str, Any]:
     put
         Stores what does not fit.
     """
-    if escaped_size(dump(result)) <= LARGEST_ANSWER:
+    if _size(result) <= LARGEST_RESULT:
         return result
     content = list(result["content"])
     sizes = sorted(((escaped_size(dump(block)), index) for index, block in enumerate(content)), reverse=True)
-    for _, index in sizes:
-        link = _offloaded(content[index], index, put)
+    for size, index in sizes:
+        link = _offloaded(content[index], index, put) if size > LINK_BYTES else None
         if link is None:
             continue
         content[index] = link
-        if escaped_size(dump({**result, "content": content})) <= LARGEST_ANSWER:
+        if _size({**result, "content": content}) <= LARGEST_RESULT:
             return {**result, "content": content}
-    whole = _link(put(dump(result).encode(), "application/json", "result.json"), "result.json", "application/json")
-    kept = [block for block in content if block["type"] == "resource_link"]
-    notice = error_result("The job finished, but its structured result is too large to be sent. It is linked here.")
-    small = {**notice, "content": [*notice["content"], whole, *kept]}
-    return small if escaped_size(dump(small)) <= LARGEST_ANSWER else {**notice, "content": [*notice["content"], whole]}
+    # Files that are linked already stay links; all the rest is linked as one.
+    files = [block for block in result["content"] if _is_pointer(block)]
+    rest = {**result, "content": [block for block in result["content"] if not _is_pointer(block)]}
+    whole = _link(put(dump(rest).encode(), "application/json", "result.json"), "result.json", "application/json")
+    notice = error_result("The job finished, but its result is too large to be sent. It is linked here.")
+    return {**notice, "content": [*notice["content"], whole, *files]}
+
+
+def _size(result: dict[str, Any]) -> int:
+    """Bytes of a result in an answer, its links made."""
+    return escaped_size(dump(result)) + LINK_BYTES * sum(map(_is_pointer, result["content"]))
 
 
 def _offloaded(block: dict[str, Any], index: int, put: Put) -> dict[str, Any] | None:

@@ -10,6 +10,7 @@ from typing import Any
 from taskrail.call import ClientInfo
 from taskrail.engines import RunReport
 from taskrail.errors import (
+    INTERNAL_ERROR,
     EngineUnavailable,
     InvalidParams,
     NotStarted,
@@ -19,10 +20,11 @@ from taskrail.errors import (
     TaskNotFound,
 )
 from taskrail.ids import is_task_id
-from taskrail.payloads import SMALL, Payloads, dump
+from taskrail.payloads import SMALL, TOGETHER, Payloads, dump
 from taskrail.questions import check_response
 from taskrail.rail import links
 from taskrail.rail.changes import Changes
+from taskrail.rail.endings import rpc_error
 from taskrail.rail.reports import Reports
 from taskrail.rail.runs import Runs
 from taskrail.results import error_result
@@ -152,7 +154,7 @@ class Rail:
         elif task.status is Status.COMPLETED:
             view["result"] = self._result(task)
         elif task.status is Status.FAILED:
-            view["error"] = self._payloads.load(task.error or "{}")
+            view["error"] = self._error(task)
         return view
 
     def update(self, owner: str, task_id: object, responses: Mapping[str, Any]) -> None:
@@ -172,18 +174,21 @@ class Rail:
         """
         task = self._runs.repair(self._find(owner, task_id))
         answers: dict[str, str] = {}
+        kept = sum(map(len, task.answers.values()))
         for key, question in task.outstanding.items():
             if key not in responses:
                 continue
             problem = check_response(question, responses[key])
             if problem is not None:
                 raise InvalidParams(f"inputResponses[{key!r}]: {problem}")
-            answers[key] = self._payloads.keep(task, "answer", dump(responses[key]), SMALL)
+            inline = SMALL if kept < TOGETHER else 0
+            answers[key] = self._payloads.keep(task, "answer", dump(responses[key]), inline)
+            kept += len(answers[key])
         if not answers:
             return
         now = self._changes.clock.now()
         budget = self._runs.budget_ms(task)
-        after = self._changes.apply(task, lambda t: t.answered(answers, now, budget_ms=budget), tries=2)
+        after = self._changes.apply(task, lambda t: t.answered(answers, now, budget_ms=budget))
         if after.status is Status.WORKING and after.run > task.run and not after.claimed:
             self._runs.start_next(after)
 
@@ -200,7 +205,7 @@ class Rail:
         task = self._find(owner, task_id)
         repaired = self._runs.repair(task)
         now = self._changes.clock.now()
-        after = self._changes.apply(repaired, lambda t: t.cancelling(now), tries=2)
+        after = self._changes.apply(repaired, lambda t: t.cancelling(now))
         if after is not repaired and not after.open and repaired.run_open:
             self._runs.stop(after)
 
@@ -257,7 +262,7 @@ class Rail:
         if task.run == 1 and task.open and not task.claimed:
             # A write of our own first: whoever hung this ticket can then no longer take it back.
             try:
-                task = self._changes.apply(task, lambda t: t.probed(self._changes.clock.now(), missing=False), tries=2)
+                task = self._changes.apply(task, lambda t: t.probed(self._changes.clock.now(), missing=False))
             except TaskNotFound as error:
                 # It was taken back meanwhile, since its start was refused: the same goes for this call.
                 raise NotStarted from error
@@ -270,4 +275,11 @@ class Rail:
             result: dict[str, Any] = self._payloads.load(task.result or "{}")
         except PayloadGone:
             return error_result(f"The result of this task is no longer stored. Task {task.task_id}.")
-        return links.fresh(result, self._payloads, self._settings.link_seconds)
+        return links.fresh(task.task_id, result, self._payloads, self._settings.link_seconds)
+
+    def _error(self, task: Task) -> dict[str, Any]:
+        try:
+            error: dict[str, Any] = self._payloads.load(task.error or "{}")
+        except PayloadGone:
+            return rpc_error(INTERNAL_ERROR, f"The error of this task is no longer stored. Task {task.task_id}.")
+        return error

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from taskrail.errors import StoreUnavailable, TaskNotFound, TaskrailError
-from taskrail.payloads import SMALL, Payloads
+from taskrail.payloads import SMALL, TOGETHER, Payloads
 from taskrail.questions import Question
 from taskrail.rail.changes import Changes, Move
 from taskrail.store import Conflict
@@ -40,7 +40,8 @@ class Reports:
         """Take up a run: the task with all that the work needs, or None when there is nothing to do.
 
         A higher attempt takes over from a lower one; an equal rival gets None, as does a worker
-        whose run was superseded, cancelled, or has ended.
+        whose run was superseded, cancelled, or has ended. A question that a lower attempt died
+        holding its run open for is left to the next run.
 
         Parameters
         ----------
@@ -57,8 +58,9 @@ class Reports:
             now = self.clock.now()
             try:
                 task = self._changes.store.claim(task_id, run=run, run_id=run_id, attempt=attempt, now=now, nonce=nonce)
-            except Conflict:
-                return None
+            except Conflict as conflict:
+                if not self._take_over_question(conflict.current, run, attempt):
+                    return None
             except StoreUnavailable:
                 if tried == _PATIENT:
                     raise
@@ -66,6 +68,18 @@ class Reports:
             else:
                 return task if task.open and not task.expired(now) else None
         raise AssertionError("unreachable")
+
+    def _take_over_question(self, task: Task | None, run: int, attempt: int) -> bool:
+        """Whether a run that was held open for its question can be claimed: its answer has just come."""
+        if task is None or task.run != run or task.attempt >= attempt or not (task.outstanding and task.run_open):
+            return False
+        try:
+            after = self._changes.apply(
+                task, lambda t: t.let_go() if t.run == run and t.attempt < attempt else t, tries=_PATIENT
+            )
+        except TaskNotFound:
+            return False
+        return after.open and after.run == run and not after.outstanding
 
     def look(self, task: Task) -> Task:
         """The task as it stands, for a worker that has nothing to tell but wants to hear.
@@ -100,8 +114,7 @@ class Reports:
         RunLost, StoreUnavailable
             As in `look`.
         """
-        # Many small steps together must not outgrow the item.
-        inline = SMALL if sum(map(len, task.steps.values())) < 16 * SMALL else 0
+        inline = SMALL if sum(map(len, task.steps.values())) < TOGETHER else 0
         stored = self.payloads.keep(task, "step", outcome, inline)
         return self._apply(task, lambda t: t.stepped(name, stored), tries=_PATIENT)
 

@@ -116,9 +116,7 @@ class Runs:
                 return self._changes.apply(
                     task, _unless_moved_on(task, lambda t: endings.broken(t, endings.out_of_time(t), now))
                 )
-            silent_since = max(task.updated_at, task.run_started_at, task.probed_at or 0)
-            wait = self._settings.missing_grace_ms if task.missing_since else self._settings.probe_after_ms
-            if now - silent_since >= wait:
+            if self._silent(task, now):
                 return self._probe(task, now)
         except (StoreUnavailable, EngineUnavailable) as error:
             # A poll never fails because repair could not be done: the next one tries again.
@@ -127,12 +125,17 @@ class Runs:
 
     def _repair_question(self, task: Task, now: int) -> Task:
         if task.answer_deadline is None or now < task.answer_deadline:
-            return task
+            # A run that died while it was held open for the answer would never take it up.
+            return self._probe(task, now) if task.run_open and self._silent(task, now) else task
         if task.run_open:
             self.stop(task)
         return self._changes.apply(
             task, lambda t: endings.broken(t, endings.nobody_answered(t), now) if t.outstanding else t
         )
+
+    def _silent(self, task: Task, now: int) -> bool:
+        since = max(task.updated_at, task.run_started_at, task.probed_at or 0)
+        return now - since >= (self._settings.missing_grace_ms if task.missing_since else self._settings.probe_after_ms)
 
     def _end_deaf_work(self, task: Task, now: int) -> Task:
         if not self.stop(task):
@@ -144,7 +147,8 @@ class Runs:
     def _probe(self, task: Task, now: int) -> Task:
         engine = self._engine(task)
         if engine is None:
-            return self._changes.apply(task, _unless_moved_on(task, lambda t: endings.vanished(t, now)))
+            gone = _unless_moved_on(task, lambda t: endings.orphaned(t, now, missing="engine"))
+            return self._changes.apply(task, gone)
         report = engine.describe(task.tool, run_name(task.task_id, task.run))
         if report.ended:
             return self.settle(task, task.run, report)
@@ -152,8 +156,12 @@ class Runs:
             return self._changes.apply(task, _unless_moved_on(task, lambda t: t.probed(now, missing=False)))
         if task.missing_since is None:
             return self._changes.apply(task, _unless_moved_on(task, lambda t: t.probed(now, missing=True)))
+        if task.status is Status.INPUT_REQUIRED:
+            return self._changes.apply(task, _unless_moved_on(task, lambda t: t.let_go()))
         if task.claimed:
             return self._changes.apply(task, _unless_moved_on(task, lambda t: endings.vanished(t, now)))
+        if self._server.get(task.tool) is None:
+            return self._changes.apply(task, _unless_moved_on(task, lambda t: endings.orphaned(t, now, missing="tool")))
         _log.warning("task %s: run %d was never started; starting it", task.task_id, task.run)
         self.start_next(task)
         return self._changes.apply(task, _unless_moved_on(task, lambda t: t.probed(now, missing=False)))
