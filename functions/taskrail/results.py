@@ -145,7 +145,7 @@ class Returns:
             raise ResultError(
                 f"the returned value does not fit the function's return annotation at: {', '.join(places)}"
             ) from None
-        except (PydanticSerializationError, TypeError, ValueError, RecursionError) as error:
+        except (PydanticSerializationError, TypeError, ValueError, OverflowError, RecursionError) as error:
             raise _unwritable(_why(error)) from error
 
     def _check(self, structured: Any) -> None:
@@ -217,7 +217,7 @@ def _why(error: Exception) -> str:
         return _TOO_DEEP
     if "Out of range float" in str(error):
         return _NOT_FINITE
-    if "integer string conversion" in str(error):
+    if isinstance(error, OverflowError) or "integer string conversion" in str(error):
         return "it holds a number that is too long"
     return f"{type(error).__name__}; return plain JSON values, or a model"
 

@@ -31,7 +31,7 @@ from taskrail.access import Caller
 from taskrail.clock import milliseconds
 from taskrail.engines import RunReport, RunState, parse_run_name
 from taskrail.errors import TASKS_EXTENSION, StartRefused
-from taskrail.runtime import Runtime, build
+from taskrail.runtime import Runtime, build, client
 from taskrail.server import TaskServer
 from taskrail.settings import Settings
 from taskrail.wire.app import App
@@ -418,10 +418,8 @@ def harness(server: TaskServer, *, settings: Settings | None = None) -> Iterator
 
     keys: Any = {"aws_access_key_id": "testing", "aws_secret_access_key": "testing", "region_name": "us-east-1"}
     with mock_aws():
-        import boto3
-
-        dynamodb = boto3.client("dynamodb", **keys)
-        s3 = boto3.client("s3", **keys)
+        dynamodb = client("dynamodb", **keys)
+        s3 = client("s3", **keys)
         dynamodb.create_table(
             TableName=TABLE,
             KeySchema=[{"AttributeName": "pk", "KeyType": "HASH"}],

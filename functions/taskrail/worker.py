@@ -126,7 +126,8 @@ class RunChannel:
         """Open questions; comes back only if all of them are answered within `wait_ms`."""
         with self._lock:
             hold = wait_ms > 0
-            self._tell(lambda: self._reports.ask(self._task, questions, self._answer_within_ms, hold=hold))
+            within = self._answer_within_ms
+            self._tell(lambda: self._reports.ask(self._task, questions, within, hold=hold, first=self._last_told))
             self._pending = None
             if self._task.cancel_requested_at is not None:
                 raise JobCancelled
@@ -155,7 +156,7 @@ class RunChannel:
         with self._lock:
             self.over = True
             try:
-                self._task = self._reports.finish(self._task, move)
+                self._task = self._reports.finish(self._task, lambda t: move(self._last_told(t)))
             except RunLost:
                 return False
             return True
@@ -171,6 +172,12 @@ class RunChannel:
         if links.escaped_size(text) > links.LARGEST_RESULT:
             text = dump(endings.rpc_error(error["code"], "The tool's error is too large to be sent."))
         return self._reports.payloads.keep(self._task, "error", text, RESULT)
+
+    def _last_told(self, task: Task) -> Task:
+        """The task with the progress that was told but not due yet: the next write takes it along."""
+        if self._pending is None:
+            return task
+        return task.reported(*self._pending, self._reports.clock.now())
 
     def _wait_for(self, questions: Mapping[str, Question], wait_ms: int) -> None:
         until = self._reports.clock.now() + wait_ms

@@ -223,8 +223,8 @@ def attach_typed(task: TaskContext) -> str:
 
 @tools.task(runs_on=WORK)
 def tool_error(task: TaskContext) -> str:
-    """Refuse, with it as the message and as the partial result."""
-    raise ToolError(given[0], structured={"value": given[0]})
+    """Refuse, with it as the partial result, and as the message if it can be one."""
+    raise ToolError(given[0] if isinstance(given[0], str | Exception) else "No.", structured={"value": given[0]})
 
 
 @tools.task(runs_on=WORK)

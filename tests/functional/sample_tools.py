@@ -107,6 +107,14 @@ def publish(task: TaskContext, title: str) -> str:
 
 
 @tools.task(runs_on=WORK)
+def publish_tracked(task: TaskContext, items: list[str]) -> str:
+    """Go through items, then ask."""
+    for _ in task.track(items, "Checking"):
+        pass
+    return "published" if task.ask("approval", "Publish?", Approval).accepted else "kept"
+
+
+@tools.task(runs_on=WORK)
 def two_questions(task: TaskContext) -> str:
     """Ask two things at once."""
     answers = task.ask_all({"first": ("First name?", Name), "last": ("Last name?", Name)})

@@ -157,3 +157,11 @@ def test_progress_is_told_in_words_and_numbers(kit: Kit) -> None:
     assert polled["statusMessage"] == "Counting 1 of 2"
     assert polled["_meta"]["io.taskrail/progress"] == {"done": 1, "total": 2}
     assert polled["lastUpdatedAt"] > polled["createdAt"]
+
+
+def test_the_last_progress_goes_along_with_the_end_and_with_a_question(kit: Kit) -> None:
+    task = kit.call("count", items=["a", "b", "c"]).run()
+    assert task.poll()["_meta"]["io.taskrail/progress"] == {"done": 3, "total": 3}
+    asking = kit.call("publish_tracked", items=["a", "b"]).run()
+    assert asking.status == "input_required"
+    assert asking.poll()["_meta"]["io.taskrail/progress"] == {"done": 2, "total": 2}

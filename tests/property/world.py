@@ -89,10 +89,12 @@ class World:
     ----------
     dynamodb, s3
         Clients of moto.
+    look
+        Gives the item of a key.
     """
 
-    def __init__(self, dynamodb: Any, s3: Any) -> None:
-        self._dynamodb = dynamodb
+    def __init__(self, dynamodb: Any, s3: Any, look: Callable[[str], Any]) -> None:
+        self._look = look
         self.clock = StandingClock()
         self.outside = Outside(self._observe)
         self.engine = TroubledEngine(self.outside, self.clock, self._check_start, self._check_stop)
@@ -125,8 +127,8 @@ class World:
 
     def stored(self, task_id: str) -> Task | None:
         """The task as it stands, seen without a call of the process's own."""
-        answer = self._dynamodb.get_item(TableName=TABLE, Key={"pk": {"S": f"task#{task_id}"}}, ConsistentRead=True)
-        return from_item(answer["Item"]) if "Item" in answer else None
+        item = self._look(f"task#{task_id}")
+        return None if item is None else from_item(item)
 
     def broken(self, what: str) -> None:
         """Note a broken rule; the machine fails with it, whatever the kit does with exceptions."""

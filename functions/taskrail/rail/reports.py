@@ -118,8 +118,21 @@ class Reports:
         stored = self.payloads.keep(task, "step", outcome, inline)
         return self._apply(task, lambda t: t.stepped(name, stored), tries=_PATIENT)
 
-    def ask(self, task: Task, questions: Mapping[str, Question], answer_within_ms: int, *, hold: bool) -> Task:
+    def ask(
+        self,
+        task: Task,
+        questions: Mapping[str, Question],
+        answer_within_ms: int,
+        *,
+        hold: bool,
+        first: Move = lambda task: task,
+    ) -> Task:
         """Open questions; the run ends with them unless it is held open.
+
+        Parameters
+        ----------
+        first
+            A move that goes along in the same write: progress that was still to be told.
 
         Raises
         ------
@@ -129,7 +142,7 @@ class Reports:
         budget = self._budget_ms(task)
         return self._apply(
             task,
-            lambda t: t.asked(
+            lambda t: first(t).asked(
                 questions, self.clock.now(), answer_within_ms=answer_within_ms, budget_ms=budget, hold=hold
             ),
             tries=_PATIENT,
