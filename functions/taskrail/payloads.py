@@ -117,9 +117,11 @@ class Payloads:
         from botocore.exceptions import BotoCoreError, ClientError
 
         key = self._new_key(task, label)
+        # boto3's own choice keeps ten parts and more in memory, which is more than a small Lambda has.
+        one_part_at_a_time = TransferConfig(use_threads=False)
         try:
             self._client.upload_fileobj(
-                file, self._bucket, key, ExtraArgs={"ContentType": mime_type}, Config=TransferConfig(max_concurrency=2)
+                file, self._bucket, key, ExtraArgs={"ContentType": mime_type}, Config=one_part_at_a_time
             )
         except (ClientError, BotoCoreError, S3UploadFailedError) as error:
             raise StoreUnavailable(type(error).__name__) from error

@@ -172,7 +172,7 @@ def cells(operation: Operation, calls: Sequence[str], *, all_ways: bool) -> list
     made: list[Cell] = []
     for plan in _plans(len(calls)):
         answer, stuck = _answer(operation, calls, plan)
-        landed = len(calls) if stuck is None else stuck + plan.fault.takes_effect
+        landed = len(calls) if stuck is None else stuck + _took_effect(calls, plan, stuck)
         ends = operation.ends[max(stage for stage in operation.ends if stage <= landed)]
         happened = landed >= max(operation.ends)
         again = frozenset(kind for kind, recorded in operation.records.items() if landed < recorded)
@@ -209,6 +209,13 @@ def _answer(operation: Operation, calls: Sequence[str], plan: Plan) -> tuple[Ans
         if bearing is Bears.NOT or (bearing is Bears.ONCE and outage):
             return Answer.ERROR, index
     return operation.usual, None
+
+
+def _took_effect(calls: Sequence[str], plan: Plan, stuck: int) -> bool:
+    """Whether the call that the operation did not get behind took effect."""
+    # Behind a write whose answer got lost, the next one is made from a revision that is no more.
+    unheard = any(call.endswith(":UpdateItem") for call in calls[plan.call : stuck])
+    return plan.fault.takes_effect and not unheard
 
 
 def _thens(operation: Operation, answer: Answer, ends: Ends) -> list[Then]:

@@ -68,7 +68,7 @@ UNCLAIMED: Ends = {**CLAIMED, Then.TOLD: End.LOST, Then.POLL: End.LOST}
 REPORTED: Ends = dict.fromkeys(CLAIMED, End.RESULT)
 ASKED: Ends = REPORTED | {Then.CANCEL: End.CANCELLED}
 # The answer comes while the engine still takes the dead run for alive: it goes to that run, and ends with it.
-HELD: Ends = ASKED | {Then.POLL: End.BROKEN, Then.HANGS: End.BROKEN}
+HELD: Ends = ASKED | {Then.HANGS: End.BROKEN}
 
 CALLS = (
     Operation("create", create("plain", text="a"), bears={START: first_start}, ends={0: RESULT}, items=2),
@@ -91,7 +91,7 @@ CALLS = (
         "create and wait",
         create_and_wait,
         bears={START: first_start, READ: Bears.ALWAYS},
-        ends={0: DONE},
+        ends={0: {Then.REPEAT: End.RESULT, Then.POLL: End.RESULT, Then.LEAVE: End.GONE}},
         items=2,
         # A read that hangs may begin when the time for waiting is all but over.
         longest_ms=41_000,
@@ -320,10 +320,7 @@ EVENTS = (
         "event: run died holding a question",
         event("FAILED"),
         first_then(ticket("holds"), worker_died_holding, run_over),
-        ends={
-            0: {Then.REPEAT: End.RESULT, Then.POLL: End.BROKEN, Then.LEAVE: End.GONE},
-            2: {Then.REPEAT: End.RESULT, Then.POLL: End.RESULT, Then.LEAVE: End.GONE},
-        },
+        ends={0: {Then.REPEAT: End.RESULT, Then.POLL: End.RESULT, Then.LEAVE: End.GONE}},
         runs=2,
     ),
 )

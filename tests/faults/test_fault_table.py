@@ -18,7 +18,7 @@ from taskrail.errors import StoreUnavailable
 from taskrail.testing import RpcFailure
 from tests.counts import LONG, count
 from tests.faults import catalogue
-from tests.faults.faults import Killed
+from tests.faults.faults import Killed, Lasting
 from tests.faults.operations import Answer, Cell, End, Operation, Then, cells
 from tests.faults.table import OPERATIONS
 from tests.faults.world import Process, Snapshot, World, tell_end, world
@@ -85,6 +85,8 @@ def test_cell(cell: Cell, prepared: Prepared) -> None:
     assert cell.operation.run is not None or here.clock.now() - began <= cell.operation.longest_ms
     assert process.wire.struck, "the fault never came"
     assert answer is cell.answer
+    if answer is Answer.REFUSED:
+        left_behind_nothing(cell, here)
     here.queue.refuse = False
     go_on(cell, here)
     if cell.then is Then.LEAVE:
@@ -125,6 +127,14 @@ def answer_of(operation: Operation, process: Process) -> Answer:
     return Answer.USUAL
 
 
+def left_behind_nothing(cell: Cell, here: World) -> None:
+    """After a refusal: no run, and no ticket unless taking it back is what failed."""
+    plan = cell.plan
+    not_taken_back = cell.call.endswith(":DeleteItem") and plan.lasting is not Lasting.ONE_TRY
+    assert here.queue.starts == []
+    assert len(here.items()) == int(not_taken_back and not plan.fault.takes_effect)
+
+
 def go_on(cell: Cell, here: World) -> None:
     """What the world does after the operation."""
     operation, run = cell.operation, cell.operation.run
@@ -135,8 +145,10 @@ def go_on(cell: Cell, here: World) -> None:
             assert answer_of(operation, here.healthy) is Answer.USUAL
         case Then.TOLD if run is not None:
             here.end_run(here.run_name(run), event=True)
-        case Then.POLL if run is not None and cell.answer is not Answer.USUAL:
-            here.end_run(here.run_name(run), event=False)
+        case Then.POLL:
+            if run is not None and cell.answer is not Answer.USUAL:
+                here.end_run(here.run_name(run), event=False)
+            here.clock.advance(20_000)
         case Then.CANCEL:
             here.healthy.called(here.task_id).cancel()
         case Then.HANGS:

@@ -43,7 +43,9 @@ class Deployed:
             Settings(table=TABLE, bucket=BUCKET, secret="a secret for tests only"),
             dynamodb=self._counted("dynamodb"),
             s3=lambda: self._counted("s3"),
-            engines={"step_functions": StepFunctions(self._counted("stepfunctions"), dict.fromkeys(server.tools, machine))},
+            engines={
+                "step_functions": StepFunctions(self._counted("stepfunctions"), dict.fromkeys(server.tools, machine))
+            },
             clock=self.clock,
         )
         self._api = mcp_api.bind(self.runtime)
@@ -103,7 +105,11 @@ class Deployed:
     def run(self, task_id: str, run: int = 1, **more: Any) -> dict[str, Any]:
         """The state machine invokes the job's function with an execution's input and context."""
         execution = self.execution(f"{task_id}-{run}")
-        return self._job({"input": json.loads(execution["input"]), "execution": execution["executionArn"], **more}, None)
+        return self.invoke({"input": json.loads(execution["input"]), "execution": execution["executionArn"], **more})
+
+    def invoke(self, event: dict[str, Any], context: Any = None) -> dict[str, Any]:
+        """Lambda invokes the job's function."""
+        return self._job(event, context)
 
     def execution(self, name: str) -> dict[str, Any]:
         """The execution of that name."""

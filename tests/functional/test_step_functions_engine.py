@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -94,7 +95,7 @@ def test_a_start_of_a_name_that_has_ended_answers_as_started(stubbed: tuple[Step
 
 
 @pytest.mark.parametrize("code", REFUSALS)
-def test_a_start_that_is_refused_says_so(code: str, stubbed: tuple[StepFunctions, Stubber], no_pauses: None) -> None:
+def test_a_start_that_is_refused_says_so(code: str, stubbed: tuple[StepFunctions, Stubber]) -> None:
     engine, stubber = stubbed
     stubber.add_client_error("start_execution", code, "secret detail", http_status_code=400)
     with pytest.raises(StartRefused) as refusal:
@@ -122,7 +123,9 @@ def test_a_start_on_a_state_machine_that_is_gone_is_refused(engine: StepFunction
 
 
 @pytest.mark.parametrize("error", [ReadTimeoutError, ConnectTimeoutError])
-def test_what_gets_no_answer_is_unknown(error: Any, sfn: Any, no_pauses: None) -> None:
+def test_what_gets_no_answer_is_unknown(error: Any, sfn: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("botocore.endpoint.time", SimpleNamespace(sleep=lambda seconds: None))
+
     def fail(**_: Any) -> None:
         raise error(endpoint_url="https://states.example")
 
@@ -157,9 +160,7 @@ def test_an_unknown_execution_is_not_found(engine: StepFunctions) -> None:
 
 
 @pytest.mark.parametrize("code", ["AccessDeniedException", "ThrottlingException", "InternalServerError"])
-def test_a_stop_or_a_look_without_a_clear_answer_says_so(
-    code: str, stubbed: tuple[StepFunctions, Stubber], no_pauses: None
-) -> None:
+def test_a_stop_or_a_look_without_a_clear_answer_says_so(code: str, stubbed: tuple[StepFunctions, Stubber]) -> None:
     engine, stubber = stubbed
     stubber.add_client_error("stop_execution", code, http_status_code=400)
     with pytest.raises(EngineUnavailable):

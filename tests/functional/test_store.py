@@ -5,23 +5,21 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import Any
 
 import boto3
 import pytest
 from botocore.exceptions import ConnectionClosedError
-from hypothesis import HealthCheck, example, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings
 from moto import mock_aws
 
 from taskrail.errors import StoreUnavailable
-from taskrail.questions import ROOTS, SAMPLING, Question, form_question
+from taskrail.questions import form_question
 from taskrail.store import Conflict, Store, from_item, to_item
-from taskrail.task import SCHEMA, Progress, Status, Task
+from taskrail.task import SCHEMA, Status, Task
+from tests.sample_tasks import START, TASK_ID, made, tasks
 
-START = 1_780_000_000_000
-TASK_ID = "0123456789abcdef" * 2
 QUESTION = form_question("a", "First?")
 
 
@@ -97,26 +95,6 @@ def one_table() -> Iterator[Table]:
 def table(one_table: Table) -> Table:
     one_table.empty()
     return one_table
-
-
-def made(**changes: object) -> Task:
-    """A task as its creation leaves it."""
-    task = Task(
-        task_id=TASK_ID,
-        owner="anna",
-        tool="count",
-        engine="step_functions",
-        created_at=START,
-        updated_at=START,
-        ttl_ms=720_000,
-        keep_ms=600_000,
-        poll_ms=5_000,
-        run_started_at=START,
-        run_deadline=START + 120_000,
-        arguments="{}",
-        nonce="n0",
-    )
-    return replace(task, **changes)  # type: ignore[arg-type]
 
 
 def claim(store: Store, **changes: Any) -> Task:
@@ -413,58 +391,8 @@ class TestRead:
             table.store.create(made(nonce="n1"))
 
 
-# --- the item -----------------------------------------------------------------------------------
-
-_texts = st.text(max_size=30)
-"""Any characters but lone surrogates: DynamoDB's strings are UTF-8."""
-_moments = st.integers(START, START + 10**11)
-_durations = st.integers(1, 10**10)
-_numbers = st.floats(allow_nan=False, allow_infinity=False) | st.integers(-(10**18), 10**18)
-_json = st.recursive(
-    st.none() | st.booleans() | _numbers | _texts,
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(_texts, inner, max_size=3),
-    max_leaves=6,
-)
-_keys = st.from_regex(r"[A-Za-z0-9_.-]{1,64}", fullmatch=True)
-_questions = st.builds(
-    Question,
-    _keys,
-    st.sampled_from([ROOTS, SAMPLING, "elicitation/create"]),
-    st.dictionaries(_texts, _json, max_size=3),
-)
-_TYPES: dict[str, st.SearchStrategy[Any]] = {
-    "str": _texts,
-    "int": _moments,
-    "bool": st.booleans(),
-    "Status": st.sampled_from(Status),
-    "Progress": st.builds(Progress, _numbers, st.none() | _numbers),
-    "Mapping[str, str]": st.dictionaries(_texts, _texts, max_size=3),
-    "Mapping[str, Any]": st.dictionaries(_texts, _json, max_size=3),
-    "Mapping[str, Question]": st.lists(_questions, max_size=3).map(lambda asked: {one.key: one for one in asked}),
-}
-
-
-def _tasks() -> st.SearchStrategy[Task]:
-    """Every field by its type, so that a new one is covered from its first day on."""
-    strategies: dict[str, st.SearchStrategy[Any]] = {}
-    for field in fields(Task):
-        kind, _, none = str(field.type).partition(" | ")
-        strategies[field.name] = st.none() | _TYPES[kind] if none else _TYPES[kind]
-    strategies |= {"task_id": st.just(TASK_ID), "ttl_ms": st.none() | _durations, "schema": st.just(SCHEMA)}
-    return st.builds(Task, **strategies)
-
-
-@given(_tasks())
-@example(made())
-@example(made(status_message="", arguments="", client={"": ""}, progress=Progress(0.1, 1e308)))
-@example(made(status_message="\x00 \u2028 \U0001f600 e\u0301", progress=Progress(5e-324)))
-def test_item_round_trip(task: Task) -> None:
-    """A task comes back from its item as it was, over the same JSON that botocore sends."""
-    assert from_item(json.loads(json.dumps(to_item(task)))) == task
-
-
 @settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
-@given(old=_tasks(), new=_tasks())
+@given(old=tasks(), new=tasks())
 def test_any_change_round_trips_through_the_table(table: Table, old: Task, new: Task) -> None:
     """Whatever appears, changes or goes is in the write, under names that may be reserved words."""
     old = replace(old, ttl_ms=None)
@@ -474,37 +402,12 @@ def test_any_change_round_trips_through_the_table(table: Table, old: Task, new: 
     assert table.task() == after == replace(new, rev=old.rev + 1, nonce="w1")
 
 
-@given(_tasks())
-def test_no_number_of_the_users_becomes_a_number_of_dynamodbs(task: Task) -> None:
-    """Numbers are counters, moments and durations of ours; user data is text. Nothing is a map or a list."""
-    item = to_item(task)
-    assert {kind for value in item.values() for kind in value} <= {"S", "N", "BOOL"}
-    for name, value in item.items():
-        if "N" in value:
-            assert re.fullmatch(r"-?\d{1,19}", value["N"]), name
-    assert {"arguments", "result", "progress", "answers", "steps", "client", "questions"}.isdisjoint(
-        name for name, value in item.items() if "S" not in value
-    )
-
-
-@given(st.integers(1, 10**10))
-def test_ttl_attribute_is_in_seconds_rounded_up(ttl_ms: int) -> None:
-    """It never cuts into the life that was promised, nor outlives it by a second."""
-    seconds = int(to_item(made(ttl_ms=ttl_ms))["expiresAt"]["N"])
-    assert 0 <= seconds * 1000 - (START + ttl_ms) < 1000
-
-
 def test_ttl_attribute_is_absent_for_unlimited(table: Table) -> None:
     """An attribute of another type or of zero would be a mistake of ours waiting for the sweeper."""
     assert "expiresAt" not in to_item(made(ttl_ms=None, keep_ms=None))
     task = table.put()
     table.store.write(task, replace(task, ttl_ms=None, keep_ms=None), START, "w1")
     assert "expiresAt" not in table.item()
-
-
-def test_a_key_of_ours_is_prefixed() -> None:
-    """Other kinds of record have prefixes of their own."""
-    assert to_item(made())["pk"] == {"S": f"task#{TASK_ID}"}
 
 
 def test_what_has_no_utf8_form_does_not_stop_a_task(table: Table) -> None:

@@ -1,11 +1,12 @@
 """The outside of one process, with trouble in it: the table, the bucket and the engine behind one counter.
 
-Every call of the process is counted. A trouble that is planned for a call strikes there, whichever
-outside thing the call goes to.
+Every call of the process is counted. What is planned for a call happens there, whichever outside
+thing the call goes to.
 """
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping
 from enum import Enum
 from typing import Any
@@ -32,68 +33,102 @@ class Trouble(Enum):
     REFUSED = "the engine refuses (other calls: no answer, no effect)"
 
 
+class Meanwhile(Enum):
+    """What another process may do to the same task just before a call."""
+
+    POLLS = "its owner reads it"
+    ANSWERS = "its owner answers all that is open"
+    CANCELS = "its owner wants the end"
+    REPLAYS = "its creation comes again"
+    CLAIMS = "a higher attempt takes over"
+    ASKS = "its worker asks"
+    FINISHES = "its worker reports the end"
+    ENDS = "its run is over, and the event comes"
+
+
+Plan = Mapping[int, Trouble | Meanwhile]
+"""What happens at which call of a process, from 0."""
+
+
 class Outside:
     """Where all calls of the process pass.
 
     Parameters
     ----------
     observe
-        Called after every call that may have changed the table, with the key of the item.
+        Called after every call that may have changed the table, with the id of the task.
+    meanwhile
+        Lets another process do something to a task.
     """
 
-    def __init__(self, observe: Callable[[str], None]) -> None:
+    def __init__(self, observe: Callable[[str], None], meanwhile: Callable[[Meanwhile, str], None]) -> None:
         self._observe = observe
-        self._plan: Mapping[int, Trouble] = {}
-        self._count = 0
+        self._meanwhile = meanwhile
+        self._plan: Plan = {}
         self._dead = False
-        self.struck = False
-        """Whether some trouble has come in this process."""
-
-    def new_process(self, plan: Mapping[int, Trouble] | None = None) -> None:
-        """A process begins, with the troubles that it will meet by number of the call, from 0."""
-        self._plan, self._count, self._dead, self.struck = plan or {}, 0, False, False
-
-    @property
-    def calls(self) -> int:
+        self.actor = "client"
+        """Who the process is: client, worker or event."""
+        self.calls = 0
         """How many calls the process has made."""
-        return self._count
+        self.struck = False
+        """Whether something of the plan has come."""
+        self.overtaken = False
+        """Whether another process has done something in between."""
 
-    def call(self, act: Callable[[], Any], unknown: Callable[[], Exception], key: str | None = None) -> Any:
+    def new_process(self, actor: str, plan: Plan | None = None) -> None:
+        """A process begins, with what it will meet."""
+        self.actor, self._plan = actor, plan or {}
+        self.calls, self._dead, self.struck, self.overtaken = 0, False, False, False
+
+    def aside(self, act: Callable[[], None]) -> None:
+        """Let other processes do something, in the middle of this one's call."""
+        mine = vars(self).copy()
+        try:
+            act()
+        finally:
+            vars(self).update(mine)
+
+    def call(self, task_id: str, act: Callable[[], Any], unknown: Callable[[], Exception], *, writes: bool) -> Any:
         """Perform a call, or what is planned in its place."""
         if self._dead:
             raise Died
-        trouble = self._plan.get(self._count)
-        self._count += 1
-        if trouble is not None:
+        plan = self._plan.get(self.calls)
+        self.calls += 1
+        if isinstance(plan, Meanwhile):
+            self.struck = self.overtaken = True
+            self.aside(functools.partial(self._meanwhile, plan, task_id))
+            plan = None
+        if plan is not None:
             self.struck = True
-        if trouble is Trouble.DIES_BEFORE:
+        if plan is Trouble.DIES_BEFORE:
             self._dead = True
             raise Died
-        if trouble in (Trouble.UNKNOWN_BEFORE, Trouble.REFUSED):
+        if plan in (Trouble.UNKNOWN_BEFORE, Trouble.REFUSED):
             raise unknown()
-        if trouble is Trouble.REPEATED:
-            self._act(act, key, ignore=True)
-        answer = self._act(act, key, ignore=trouble is not None and trouble is not Trouble.REPEATED)
-        if trouble is Trouble.DIES_AFTER:
+        if plan is Trouble.REPEATED:
+            self._act(task_id, act, writes, unheard=True)
+        answer = self._act(task_id, act, writes, unheard=plan in (Trouble.DIES_AFTER, Trouble.UNKNOWN_AFTER))
+        if plan is Trouble.DIES_AFTER:
             self._dead = True
             raise Died
-        if trouble is Trouble.UNKNOWN_AFTER:
+        if plan is Trouble.UNKNOWN_AFTER:
             raise unknown()
         return answer
 
     def refuses(self) -> bool:
         """Whether the next call meets a refusal."""
-        return not self._dead and self._plan.get(self._count) is Trouble.REFUSED
+        return not self._dead and self._plan.get(self.calls) is Trouble.REFUSED
 
-    def _act(self, act: Callable[[], Any], key: str | None, *, ignore: bool) -> Any:
+    def _act(self, task_id: str, act: Callable[[], Any], writes: bool, *, unheard: bool) -> Any:
         answer = None
         try:
             answer = act()
         except ClientError:
-            if not ignore:
+            if not unheard:
                 raise
-        if key is not None:
-            self._observe(key)
+        finally:
+            if writes:
+                self._observe(task_id)
         return answer
 
 
@@ -106,22 +141,23 @@ class TroubledTable:
 
     def get_item(self, **parameters: Any) -> Any:
         """Read."""
-        return self._outside.call(lambda: self._client.get_item(**parameters), _timeout)
+        return self._call(self._client.get_item, parameters, parameters["Key"], writes=False)
 
     def put_item(self, **parameters: Any) -> Any:
         """Create."""
-        return self._change(self._client.put_item, parameters, parameters["Item"]["pk"]["S"])
+        return self._call(self._client.put_item, parameters, parameters["Item"])
 
     def update_item(self, **parameters: Any) -> Any:
         """Change."""
-        return self._change(self._client.update_item, parameters, parameters["Key"]["pk"]["S"])
+        return self._call(self._client.update_item, parameters, parameters["Key"])
 
     def delete_item(self, **parameters: Any) -> Any:
         """Take back."""
-        return self._change(self._client.delete_item, parameters, parameters["Key"]["pk"]["S"])
+        return self._call(self._client.delete_item, parameters, parameters["Key"])
 
-    def _change(self, method: Callable[..., Any], parameters: dict[str, Any], key: str) -> Any:
-        return self._outside.call(lambda: method(**parameters), _timeout, key)
+    def _call(self, method: Callable[..., Any], parameters: Any, key: Any, *, writes: bool = True) -> Any:
+        task_id = key["pk"]["S"].removeprefix("task#")
+        return self._outside.call(task_id, lambda: method(**parameters), _timeout, writes=writes)
 
 
 class TroubledBucket:
@@ -136,11 +172,15 @@ class TroubledBucket:
         """Store an object; every key is new."""
         assert parameters["Key"] not in self._keys, "an object was overwritten"
         self._keys.add(parameters["Key"])
-        return self._outside.call(lambda: self._client.put_object(**parameters), _timeout)
+        return self._call(self._client.put_object, parameters)
 
     def get_object(self, **parameters: Any) -> Any:
         """Read an object."""
-        return self._outside.call(lambda: self._client.get_object(**parameters), _timeout)
+        return self._call(self._client.get_object, parameters)
+
+    def _call(self, method: Callable[..., Any], parameters: Any) -> Any:
+        task_id = parameters["Key"].split("/")[1]
+        return self._outside.call(task_id, lambda: method(**parameters), _timeout, writes=False)
 
 
 class TroubledEngine:
@@ -151,11 +191,11 @@ class TroubledEngine:
     outside, clock
         Where its calls pass, and the time.
     check_start, check_stop
-        Called with the name of a run when it is really started, or really stopped.
+        Called with the task and number of a run when it is really started, or really stopped.
     """
 
     LAG_MS = 20_000
-    """For how long after its start a run may still be unknown: longer than the first look of a repair takes."""
+    """For how long a run may still be unknown: the first look of a repair may come earlier."""
 
     def __init__(
         self,
@@ -168,17 +208,34 @@ class TroubledEngine:
         self._clock = clock
         self._check_start = check_start
         self._check_stop = check_stop
+        self._known_from: dict[str, int] = {}
         self.lags = False
         self.runs: dict[str, RunReport] = {}
-        self._started: dict[str, int] = {}
-        self._lagging: dict[str, int] = {}
 
     def start(self, tool: str, name: str, payload: dict[str, object], timeout_ms: int) -> str:
         """As `Engine.start`."""
         refused = self._outside.refuses()
-        unknown = (lambda: StartRefused("refused")) if refused else _unavailable
-        answer: str = self._outside.call(lambda: self._start(name, payload), unknown)
+        answer: str = self._call(
+            name, lambda: self._start(name, payload), (lambda: StartRefused("refused")) if refused else _unavailable
+        )
         return answer
+
+    def stop(self, tool: str, name: str) -> bool:
+        """As `Engine.stop`."""
+        answer: bool = self._call(name, lambda: self._stop(name), _unavailable)
+        return answer
+
+    def describe(self, tool: str, name: str) -> RunReport:
+        """As `Engine.describe`."""
+        report: RunReport = self._call(name, lambda: self._describe(name), _unavailable)
+        return report
+
+    def lives(self, name: str) -> bool:
+        """Whether the run was started and is not over."""
+        return name in self.runs and not self.runs[name].ended
+
+    def _call(self, name: str, act: Callable[[], Any], unknown: Callable[[], Exception]) -> Any:
+        return self._outside.call(name.partition("-")[0], act, unknown, writes=False)
 
     def _start(self, name: str, payload: dict[str, object]) -> str:
         parsed = parse_run_name(name)
@@ -186,36 +243,21 @@ class TroubledEngine:
         if name not in self.runs:
             self._check_start(*parsed)
             self.runs[name] = RunReport(RunState.RUNNING)
-            self._started[name] = self._clock.now()
-            self._lagging[name] = self.LAG_MS if self.lags else 0
+            self._known_from[name] = self._clock.now() + (self.LAG_MS if self.lags else 0)
         return f"run:{name}"
-
-    def stop(self, tool: str, name: str) -> bool:
-        """As `Engine.stop`."""
-        answer: bool = self._outside.call(lambda: self._stop(name), _unavailable)
-        return answer
 
     def _stop(self, name: str) -> bool:
         parsed = parse_run_name(name)
         assert parsed is not None
-        if name in self.runs and not self.runs[name].ended:
+        if self.lives(name):
             self._check_stop(*parsed)
             self.runs[name] = RunReport(RunState.STOPPED)
         return True
 
-    def describe(self, tool: str, name: str) -> RunReport:
-        """As `Engine.describe`."""
-        report: RunReport = self._outside.call(lambda: self._describe(name), _unavailable)
-        return report
-
     def _describe(self, name: str) -> RunReport:
-        if name not in self.runs or self._clock.now() < self._started[name] + self._lagging[name]:
+        if name not in self.runs or self._clock.now() < self._known_from[name]:
             return RunReport(RunState.NOT_FOUND)
         return self.runs[name]
-
-    def lives(self, name: str) -> bool:
-        """Whether the run was started and is not over."""
-        return name in self.runs and not self.runs[name].ended
 
 
 def _timeout() -> Exception:

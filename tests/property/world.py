@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -24,7 +24,7 @@ from taskrail.store import from_item
 from taskrail.task import Status, Task
 from taskrail.testing import BUCKET, TABLE, StandingClock
 from tests.property import rules
-from tests.property.outside import Outside, Trouble, TroubledBucket, TroubledEngine, TroubledTable
+from tests.property.outside import Meanwhile, Outside, TroubledBucket, TroubledEngine, TroubledTable
 
 CLIENT = ClientInfo(capabilities={"elicitation": {}})
 KEYS = ("a", "b", "c")
@@ -62,10 +62,10 @@ class Ticket:
     """What the model knows of a task."""
 
     task_id: str
+    owner: str
+    tool: str
     arguments: dict[str, Any]
     sealed_until: int | None
-    owner: str = ""
-    tool: str = ""
     acknowledged: bool = False
     """Whether a client holds the ticket."""
     seen: Task | None = None
@@ -91,16 +91,23 @@ class World:
         Clients of moto.
     look
         Gives the item of a key.
+    meanwhile
+        Lets another process do something to a task.
     """
 
-    def __init__(self, dynamodb: Any, s3: Any, look: Callable[[str], Any]) -> None:
+    def __init__(
+        self,
+        dynamodb: Any,
+        s3: Any,
+        look: Callable[[str], Any],
+        meanwhile: Callable[[Meanwhile, str], None],
+    ) -> None:
         self._look = look
         self.clock = StandingClock()
-        self.outside = Outside(self._observe)
+        self.outside = Outside(self._observe, meanwhile)
         self.engine = TroubledEngine(self.outside, self.clock, self._check_start, self._check_stop)
         self.tickets: dict[str, Ticket] = {}
         self.creating: Ticket | None = None
-        self.actor = "client"
         self.violations: list[str] = []
         self.server = _catalogue(self)
         table: Any = TroubledTable(self.outside, dynamodb)
@@ -120,11 +127,6 @@ class World:
         """The workers' side of the rail."""
         return self.rail.reports
 
-    def process(self, actor: str, trouble: Mapping[int, Trouble] | None = None) -> None:
-        """A new process begins: a client's request, a worker, or the handler of an event."""
-        self.actor = actor
-        self.outside.new_process(trouble)
-
     def stored(self, task_id: str) -> Task | None:
         """The task as it stands, seen without a call of the process's own."""
         item = self._look(f"task#{task_id}")
@@ -136,8 +138,7 @@ class World:
 
     # --- what is checked while the kit works
 
-    def _observe(self, key: str) -> None:
-        task_id = key.removeprefix("task#")
+    def _observe(self, task_id: str) -> None:
         ticket = self.tickets.get(task_id)
         if ticket is None:
             assert self.creating is not None
@@ -159,7 +160,7 @@ class World:
 
     def _check_cause(self, old: Task, new: Task) -> None:
         """Nobody but its worker ends a run that is alive, in time and wanted."""
-        if new.open or not old.open or self.actor == "worker" or old.status is not Status.WORKING:
+        if new.open or not old.open or self.outside.actor == "worker" or old.status is not Status.WORKING:
             return
         in_time = self.clock.now() < old.run_deadline
         cancelled = old.cancel_requested_at is not None or new.status is Status.CANCELLED
@@ -171,7 +172,7 @@ class World:
         task = None if ticket is None else ticket.seen
         if task is None:
             self.broken("work was started without a ticket")
-        elif not task.open or task.run != run:
+        elif (not task.open or task.run != run) and not self.outside.overtaken:
             self.broken("a run was started that nobody waits for")
         elif any(run_name(task_id, number) not in self.engine.runs for number in range(1, run)):
             self.broken("a run was started before the one that it follows")
@@ -181,15 +182,16 @@ class World:
         assert task is not None
         deadline = task.run_deadline if task.status is Status.WORKING else task.answer_deadline
         overdue = deadline is not None and self.clock.now() >= deadline
-        if task.run == run and task.open and task.cancel_requested_at is None and not overdue:
+        wanted = task.run == run and task.open and task.cancel_requested_at is None and not overdue
+        if wanted and not self.outside.overtaken:
             self.broken("a run was stopped that was wanted")
 
     def got_outcome(self, task_id: str, name: str, outcome: Any) -> None:
         """A job got a step's outcome: once it is recorded, it is the same for every run and attempt."""
         ticket = self.tickets[task_id]
-        if ticket.seen is not None and name in ticket.seen.steps:
-            if ticket.outcomes.setdefault(name, outcome) != outcome:
-                self.broken("a step's recorded outcome changed")
+        recorded = ticket.seen is not None and name in ticket.seen.steps
+        if recorded and ticket.outcomes.setdefault(name, outcome) != outcome:
+            self.broken("a step's recorded outcome changed")
 
     def got_answer(self, task_id: str, key: str, raw: Any) -> None:
         """A job got an answer: somebody sent it, and it never changes."""

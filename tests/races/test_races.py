@@ -5,7 +5,6 @@ moto's DynamoDB is not thread-safe; serialized, it is atomic call by call like t
 
 from __future__ import annotations
 
-import os
 import sys
 import threading
 from collections import Counter
@@ -34,9 +33,9 @@ from taskrail.settings import Settings
 from taskrail.store import Store
 from taskrail.task import Progress, Status, Task
 from taskrail.testing import BUCKET, START, TABLE, QueueEngine, StandingClock
+from tests.counts import LONG, sized
 
-LONG = bool(os.environ.get("TASKRAIL_LONG"))
-ROUNDS = 200 if LONG else 5
+ROUNDS = sized(5, 200)
 
 pytestmark = [pytest.mark.races, pytest.mark.timeout(600 if LONG else 60)]
 

@@ -32,6 +32,7 @@ _REFUSALS = frozenset(
         "InvalidName",
         "KmsAccessDeniedException",
         "KmsInvalidStateException",
+        "KmsThrottlingException",
         "StateMachineDeleting",
         "StateMachineDoesNotExist",
         "ThrottlingException",

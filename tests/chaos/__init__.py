@@ -1,0 +1,1 @@
+"""Real processes die, and real jobs misbehave: every task still ends as promised, and nothing stays behind."""

@@ -1,0 +1,69 @@
+"""What may come: plans of trouble, scripts of jobs, answers, ends of runs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import strategies as st
+
+from taskrail.engines import RunReport, RunState
+from tests.property.outside import Meanwhile, Plan, Trouble
+from tests.property.world import ENDINGS, KEYS, STEPS
+
+OWNERS = ("anna", "bert")
+RIGHT = {"action": "accept", "content": {"number": 1}}
+WRONG = ({"action": "accept", "content": {"number": "1"}}, {"action": "accept"}, {"action": "perhaps"}, "yes", None)
+UNKNOWN_IDS = ("f" * 32, "F" * 32, "", "f" * 33, "\x00" * 32, None, 7)
+
+owners = st.sampled_from(OWNERS)
+picks = st.integers(0, 5)
+attempts = st.sampled_from([0, 0, 0, 1, 2, 3])
+"""A number, or 0 for a run that waits for a worker, if there is one, with the attempt that may take it up."""
+
+
+def _calls(most: int, happens: type[Trouble] | type[Meanwhile]) -> st.SearchStrategy[Plan]:
+    return st.dictionaries(st.integers(0, most), st.sampled_from(happens), min_size=1, max_size=2)
+
+
+quiet: st.SearchStrategy[Plan] = st.just({})
+plans = quiet | quiet | quiet | _calls(5, Trouble) | _calls(2, Meanwhile)
+
+usable: st.SearchStrategy[Any] = st.sampled_from(
+    [
+        RIGHT,
+        {"action": "accept", "content": {"number": 2, "more": "x" * 5_000}},
+        {"action": "decline"},
+        {"action": "cancel"},
+    ]
+)
+responses = st.dictionaries(
+    st.sampled_from([*KEYS, "unknown"]), usable | usable | st.sampled_from(WRONG), min_size=1, max_size=3
+)
+
+_lines = st.sampled_from(
+    [f"step:{name}" for name in STEPS]
+    + [f"ask:{keys}" for keys in ("a", "b", "a,b", "b,c")]
+    + ["hold:a", "hold:c", "other:a", "progress:", "busy:1", "busy:3000"]
+)
+scripts = st.builds(
+    lambda body, end: [*body, *end],
+    st.lists(_lines, max_size=5),
+    st.sampled_from([[], [], *([ending] for ending in ENDINGS)]),
+)
+
+ends = st.sampled_from(
+    [
+        RunReport(RunState.SUCCEEDED),
+        RunReport(RunState.FAILED),
+        RunReport(RunState.FAILED, "exit code 3"),
+        RunReport(RunState.TIMED_OUT),
+        RunReport(RunState.STOPPED),
+    ]
+)
+lives = st.tuples(
+    owners, st.sampled_from(["short", "kept"]), scripts, st.booleans(), st.sampled_from(["new", "working", "asking"])
+)
+"""A task that is under way already: whose, of which tool, its script, whether sealed, and how far it is."""
+
+reports = st.sampled_from(["progress", "step", "step", "ask", "ask", "hold", "let go", "look"])
+steps_of_time = st.sampled_from([1, 400, 3_000, 10_000, 15_000, 25_000, 60_000, 130_000, 400_000])

@@ -1,0 +1,162 @@
+"""What workers do: claim, report, finish, die, or do a whole run by its script."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from hypothesis import strategies as st
+from hypothesis.stateful import precondition, rule
+
+from taskrail.engines import RunReport, RunState, run_name
+from taskrail.errors import StoreUnavailable
+from taskrail.rail import endings
+from taskrail.rail.reports import RunLost
+from taskrail.task import Progress, Status, Task
+from taskrail.worker import run_attempt
+from tests.property.clients import ClientRules
+from tests.property.machine import Worker
+from tests.property.outside import Died, Plan
+from tests.property.strategies import RIGHT, attempts, picks, plans, reports
+from tests.property.world import KEYS, STEPS, Ticket, question
+
+
+class WorkerRules(ClientRules):
+    """Workers, some of them superseded and not aware of it."""
+
+    @precondition(lambda self: self.world.engine.runs)
+    @rule(pick=picks, attempt=attempts, plan=plans)
+    def claim(self, pick: int, attempt: int, plan: Plan) -> None:
+        """A worker takes up a run, or finds that it is none of its business."""
+        task_id, run, attempt = self.work(pick, attempt)
+        ticket, outside = self.world.tickets[task_id], self.world.outside
+        before, expected = ticket.seen, self.claimable(ticket, run, attempt)
+        outside.new_process("worker", plan)
+        try:
+            task = self.world.reports.claim(task_id, run, f"run:{run_name(task_id, run)}", attempt)
+        except (StoreUnavailable, Died):
+            assert outside.struck, "a claim failed though nothing happened"
+            return
+        if not outside.struck:
+            assert (task is not None) == expected, "a worker was let into, or turned away from, the wrong run"
+            assert expected or ticket.seen == before or self._let_go(before, ticket.seen)
+        if task is not None:
+            assert task == ticket.seen
+            self.workers.append(Worker(task))
+
+    @staticmethod
+    def _let_go(before: Task | None, after: Task | None) -> bool:
+        """Whether all that happened is that a question is no longer waited for: its worker was superseded."""
+        if before is None or after is None or before.status is not Status.INPUT_REQUIRED:
+            return False
+        return before.run_open and not after.run_open and after.outstanding == before.outstanding
+
+    @precondition(lambda self: self.workers)
+    @rule(
+        pick=picks,
+        what=reports,
+        keys=st.sampled_from([(key,) for key in KEYS] + [KEYS[:2], KEYS[1:]]),
+        name=st.sampled_from(STEPS),
+        number=st.integers(0, 9),
+        plan=plans,
+    )
+    def report(self, pick: int, what: str, keys: tuple[str, ...], name: str, number: int, plan: Plan) -> None:
+        """A worker tells something, which counts only while the run is its own."""
+        worker = self.workers[pick % len(self.workers)]
+        rail, mine = self.world.reports, worker.task
+        questions = {key: question(key) for key in keys}
+        tell: dict[str, Callable[[], Task]] = {
+            "progress": lambda: rail.progress(mine, Progress(number, 9), f"{number} of 9"),
+            "step": lambda: rail.step(mine, name, f'{{"value":{number}}}'),
+            "let go": lambda: rail.let_go(mine),
+            "look": lambda: rail.look(mine),
+            "ask": lambda: rail.ask(mine, questions, 180_000, hold=False),
+            "hold": lambda: rail.ask(mine, questions, 180_000, hold=True),
+        }
+        task = self._tell(worker, tell[what], plan)
+        if task is not None and what == "step":
+            assert name in task.steps, "an acknowledged step was not kept"
+            self.world.got_outcome(task.task_id, name, task.steps[name])
+        if task is not None and what in ("ask", "hold"):
+            assert task.cancel_requested_at or set(questions) <= set(task.questions), "a question was not asked"
+
+    @precondition(lambda self: self.workers)
+    @rule(pick=picks, how=st.sampled_from(["completed", "failed", "cancelled", "broken"]), plan=plans)
+    def finish(self, pick: int, how: str, plan: Plan) -> None:
+        """A worker reports the end of its run; the first end counts."""
+        worker, now = self.workers[pick % len(self.workers)], self.now
+
+        def move(task: Task) -> Task:
+            if how == "completed":
+                return endings.completed(task, '{"content":[]}', "Completed.", now)
+            if how == "failed":
+                return endings.failed(task, now, code=-1, message="Never.", data={"why": "so"})
+            return endings.cancelled(task, now) if how == "cancelled" else endings.broken(task, "It broke.", now)
+
+        task = self._tell(worker, lambda: self.world.reports.finish(worker.task, move), plan)
+        if task is not None:
+            assert task.status.value == ("completed" if how == "broken" else how)
+            self.workers.remove(worker)
+
+    def _tell(self, worker: Worker, tell: Callable[[], Task], plan: Plan) -> Task | None:
+        outside, ticket = self.world.outside, self.world.tickets[worker.task.task_id]
+        stored = ticket.seen
+        own = stored is not None and stored.open and stored.run_open and stored.claim == worker.task.claim
+        expired = stored is None or stored.expired(self.now)
+        outside.new_process("worker", plan)
+        try:
+            worker.task = tell()
+        except RunLost:
+            assert not own or expired or outside.struck, "a worker lost its own run"
+            return None
+        except (StoreUnavailable, Died) as error:
+            assert outside.struck, "a report failed though nothing happened"
+            if isinstance(error, Died):
+                self.workers.remove(worker)
+            return None
+        assert own, "a worker reported for a run that is not its own"
+        assert worker.task == ticket.seen, "a worker saw something else than what is stored"
+        return worker.task
+
+    @precondition(lambda self: self.workers)
+    @rule(pick=picks)
+    def vanish(self, pick: int) -> None:
+        """A worker is gone without a word."""
+        self.workers.pop(pick % len(self.workers))
+
+    @precondition(lambda self: self.world.engine.runs)
+    @rule(pick=picks, attempt=attempts, answered=st.booleans(), plan=plans)
+    def run(self, pick: int, attempt: int, answered: bool, plan: Plan) -> None:
+        """A worker does a whole run by its script: to its end, to its question, or to its own death."""
+        world = self.world
+        task_id, run, attempt = self.work(pick, attempt)
+        ticket, name = world.tickets[task_id], run_name(task_id, run)
+        expected = self.claimable(ticket, run, attempt)
+        world.outside.new_process("worker", plan)
+        world.clock.on_sleep = (lambda: self._answer_meanwhile(ticket)) if answered else (lambda: None)
+        try:
+            outcome = run_attempt(
+                world.reports,
+                world.server,
+                task_id=task_id,
+                run=run,
+                run_id=f"run:{name}",
+                attempt=attempt,
+                ticker=False,
+            )
+        except (StoreUnavailable, Died):
+            assert world.outside.struck, "a run failed though nothing happened"
+            return
+        finally:
+            world.clock.on_sleep = lambda: None
+        assert expected or outcome == "nothing to do" or world.outside.struck, "a run that is not its own was done"
+        if outcome in ("completed", "failed", "cancelled"):
+            assert ticket.seen is not None and ticket.seen.status.value == outcome
+        if outcome != "nothing to do" and world.engine.lives(name):
+            world.engine.runs[name] = RunReport(RunState.SUCCEEDED)
+
+    def _answer_meanwhile(self, ticket: Ticket) -> None:
+        """A client answers while the worker holds its run open for it."""
+        task = ticket.seen
+        if task is not None and task.outstanding and ticket.resolves(self.now):
+            answers = dict.fromkeys(task.outstanding, RIGHT)
+            self.world.outside.aside(lambda: self.send_answers(ticket, answers, {}))
