@@ -16,7 +16,8 @@ from pathlib import Path
 from types import FrameType
 
 from local.child import NOTHING, remove, when_cut
-from local.records import KILL_AFTER_MS, Record, Records, sign
+from local.processes import end_marked
+from local.records import KILL_AFTER_MS, MARK, Record, Records, sign
 from local.stack import Stack
 from taskrail.clock import SystemClock
 from taskrail.errors import StoreUnavailable
@@ -41,17 +42,22 @@ def main(argv: Sequence[str]) -> None:
     signal.signal(signal.SIGTERM, _end_now)
     signal.signal(signal.SIGINT, _end_now)
     if lifeline != NOTHING:
-        when_cut(lifeline, lambda: _end_session(directory))
+        when_cut(lifeline, lambda: _end_session(directory, name))
     logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s", level=logging.INFO, stream=sys.stderr)
     logging.getLogger("botocore").setLevel(logging.WARNING)
     stack, records = Stack.load(directory), Records(directory / "runs")
-    code = _run(stack, records.read(name))
-    signal.setitimer(signal.ITIMER_REAL, 0)
-    records.note_exit(name, code)
-    sys.stdout.flush()
-    sys.stderr.flush()
-    # Threads that the job left behind do not hold its run open, as they do not in a Lambda.
-    os._exit(code)
+    # A job may close its output or fill its disk: what cannot be written there changes nothing else.
+    logging.raiseExceptions = False
+    code = 1
+    try:
+        code = _run(stack, records.read(name))
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        records.note_exit(name, code)
+        sys.stdout.flush()
+        sys.stderr.flush()
+    finally:
+        # Threads that the job left behind do not hold its run open, as they do not in a Lambda.
+        os._exit(code)
 
 
 def _run(stack: Stack, record: Record) -> int:
@@ -103,8 +109,9 @@ def _end_soon(signum: int, frame: FrameType | None) -> None:
     signal.setitimer(signal.ITIMER_REAL, HEAR_WITHIN)
 
 
-def _end_session(directory: Path) -> None:
+def _end_session(directory: Path, name: str) -> None:
     """The launcher is gone: so is everything that belongs to it, what the job started included."""
+    end_marked(f"{MARK}={directory / 'runs' / name}")
     remove(directory)
     if os.getpgrp() == os.getpid():
         os.killpg(os.getpgrp(), signal.SIGKILL)

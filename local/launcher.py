@@ -30,7 +30,7 @@ from pathlib import Path
 from typing import Any
 
 from local.child import NOTHING, Wiring, remove
-from local.processes import alive, end_session
+from local.processes import alive, end_marked, end_session
 from local.records import Records
 from local.stack import HOST, Stack
 
@@ -319,6 +319,7 @@ async def _end_leftovers(stack: Stack) -> None:
         if record.over or identity is None:
             continue
         end_session(identity)
+        end_marked(records.mark(record.name))
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(END_WITHIN):
                 while alive(identity):

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 _PROC = Path("/proc")
+_ROUNDS = 3
 
 
 @dataclass(frozen=True)
@@ -71,17 +72,44 @@ def end_session(who: Identity) -> None:
             os.kill(pid, signal.SIGKILL)
 
 
+def end_marked(mark: str) -> None:
+    """Kill every other process that has `mark` in its environment, where the system tells environments.
+
+    What a job starts inherits its environment, also into a session of its own, where `end_session`
+    does not find it.
+
+    Parameters
+    ----------
+    mark
+        An entry of the environment, as ``NAME=value``.
+    """
+    entry = b"\0" + mark.encode() + b"\0"
+    # Once more for what was born meanwhile.
+    for _ in range(_ROUNDS):
+        found = False
+        for pid in _pids():
+            with contextlib.suppress(OSError):
+                if pid != os.getpid() and entry in b"\0" + _PROC.joinpath(str(pid), "environ").read_bytes():
+                    os.kill(pid, signal.SIGKILL)
+                    found = True
+        if not found:
+            return
+
+
 def _members(session: int) -> Iterator[int]:
     """Processes of a session, where the system lists them; groups of their own within it included."""
+    for pid in _pids():
+        fields = _fields(pid)
+        if fields is not None and fields[3] == str(session) and fields[0] not in "ZX":
+            yield pid
+
+
+def _pids() -> list[int]:
+    """Every process, where the system lists them."""
     try:
-        names = os.listdir(_PROC)
+        return [int(name) for name in os.listdir(_PROC) if name.isdigit()]
     except OSError:
-        return
-    for name in names:
-        if name.isdigit():
-            fields = _fields(int(name))
-            if fields is not None and fields[3] == str(session) and fields[0] not in "ZX":
-                yield int(name)
+        return []
 
 
 def _fields(pid: int) -> list[str] | None:

@@ -28,6 +28,9 @@ from taskrail.engines import RunState
 KILL_AFTER_MS = 5_000
 """Grace between SIGTERM and SIGKILL, in milliseconds."""
 
+MARK = "TASKRAIL_LOCAL_RUN"
+"""Variable of job processes, and of all that they start: the folder of the run."""
+
 STOP = "stop"
 TIME_OUT = "time out"
 
@@ -104,6 +107,10 @@ class Records:
     def temporary(self, name: str) -> Path:
         """Where the run may leave temporary files."""
         return self.folder(name) / "tmp"
+
+    def mark(self, name: str) -> str:
+        """Entry of the environment by which everything that the run started is known."""
+        return f"{MARK}={self.folder(name)}"
 
     def write(self, record: Record) -> None:
         """Put the record in place of an earlier one: afterwards it is on disk, or the earlier one still is."""

@@ -15,8 +15,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from local.processes import Identity, alive, end_session, identify, tell
-from local.records import KILL_AFTER_MS, STOP, TIME_OUT, Record, Records
+from local.processes import Identity, alive, end_marked, end_session, identify, tell
+from local.records import KILL_AFTER_MS, MARK, STOP, TIME_OUT, Record, Records
 from taskrail.clock import Clock
 from taskrail.engines import RunState
 
@@ -119,6 +119,7 @@ class Runs:
                     env={
                         **self._environment,
                         "TMPDIR": str(self._records.temporary(name)),
+                        MARK: str(self._records.folder(name)),
                         # What a job printed before it was killed is in its log.
                         "PYTHONUNBUFFERED": "1",
                     },
@@ -213,8 +214,7 @@ class Runs:
             if run.process is not None:
                 self._look_at_child(run, run.process)
             elif not self._lives(run):
-                if run.identity is not None:
-                    end_session(run.identity)
+                self._end_all(run, run.identity)
                 self._end(run, self._records.exit_code(run.record.name))
         if not self._looking and any(run.process is None and not run.record.over for run in self._runs.values()):
             self._looking = True
@@ -227,7 +227,7 @@ class Runs:
     def _look_at_child(self, run: _Run, process: subprocess.Popen[bytes]) -> None:
         if not _has_exited(process):
             return
-        end_session(run.identity or Identity(process.pid, ""))
+        self._end_all(run, run.identity or Identity(process.pid, ""))
         self._end(run, process.wait())
 
     def _lives(self, run: _Run) -> bool:
@@ -238,7 +238,7 @@ class Runs:
                 return self._records.locked(run.record.name)
             if run.record.asked is not None:
                 # Told to end before it could be told anything.
-                end_session(run.identity)
+                self._end_all(run, run.identity)
         return alive(run.identity)
 
     def _ask(self, run: _Run, why: str) -> None:
@@ -263,10 +263,15 @@ class Runs:
         self._ask(run, TIME_OUT)
 
     def _kill(self, run: _Run) -> None:
-        if run.identity is not None:
-            end_session(run.identity)
-        elif run.process is not None:
+        self._end_all(run, run.identity)
+        if run.identity is None and run.process is not None:
             run.process.kill()
+
+    def _end_all(self, run: _Run, who: Identity | None) -> None:
+        """Kill the run's process and whatever it started."""
+        if who is not None:
+            end_session(who)
+        end_marked(self._records.mark(run.record.name))
 
     def _end(self, run: _Run, code: int | None) -> None:
         if run.timer is not None:

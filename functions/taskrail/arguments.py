@@ -26,6 +26,8 @@ _QUOTING = {
     "json_invalid": "Input should be JSON that can be read: valid Unicode, not nested too deeply",
 }
 _MOST_PROBLEMS = 20
+_MOST_FAULTS = 10_000
+"""Faults that are looked at: pydantic tells each of them at length, however many there are."""
 
 
 @dataclass(frozen=True)
@@ -61,6 +63,9 @@ class ArgumentsModel:
         try:
             valid = self._valid(arguments)
         except ValidationError as error:
+            if error.error_count() > _MOST_FAULTS:
+                told = f"arguments: more than {_MOST_FAULTS} values do not fit, too many to be named"
+                raise ArgumentsError((told,)) from None
             raise ArgumentsError(_sentences(error, arguments)) from None
         if self.look_alikes is not None and (bool in self.look_alikes or _has_truth_value(arguments)):
             self._tell_truth_from_numbers(arguments)
@@ -79,7 +84,8 @@ class ArgumentsModel:
             return self.model.model_validate_json(text, strict=True)
         except ValidationError as error:
             # JSON Schema counts 5.0 among the integers, pydantic does not.
-            if not any(fault["type"] == "int_type" for fault in _faults(error)):
+            many = error.error_count() > _MOST_FAULTS
+            if not many and not any(fault["type"] == "int_type" for fault in _faults(error)):
                 raise
             return self.model.model_validate_json(_json(_with_plain_integers(arguments)), strict=True)
 

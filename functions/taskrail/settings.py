@@ -47,6 +47,8 @@ class Settings:
         Largest request body that is read, in bytes. Lambda takes 6 MB.
     max_depth
         Deepest nesting of JSON that is read.
+    max_values
+        Most values, in lists and objects, of a body that is read: a fault told of each takes memory.
     """
 
     table: str
@@ -61,6 +63,7 @@ class Settings:
     link_seconds: int = 3_600
     max_body_bytes: int = 6_000_000
     max_depth: int = 64
+    max_values: int = 250_000
 
     def __post_init__(self) -> None:
         """Refuse settings that cannot work."""
@@ -113,6 +116,7 @@ class Settings:
             link_seconds=number("LINK_SECONDS", cls.link_seconds),
             max_body_bytes=number("MAX_BODY_BYTES", cls.max_body_bytes),
             max_depth=number("MAX_DEPTH", cls.max_depth),
+            max_values=number("MAX_VALUES", cls.max_values),
         )
 
 

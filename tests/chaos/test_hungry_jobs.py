@@ -144,7 +144,7 @@ def test_a_job_that_prints_a_lot_disturbs_nobody(stack: Launched, rpc: Rpc) -> N
 
 @pytest.mark.parametrize("session", [False, True])
 def test_processes_that_a_job_leaves_behind_end_with_it(rpc: Rpc, tmp_path: Path, session: bool) -> None:
-    marker = f"{tmp_path.name}-{session}"
+    marker = str(tmp_path)
     assert run(rpc, "leave_children", marker=marker, session=session) == ("completed", False, "returned")
     wait_for(lambda: not processes_of(f": {marker};"), what="the end of what the job started")
 

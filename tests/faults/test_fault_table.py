@@ -101,6 +101,8 @@ def test_cell(cell: Cell, prepared: Prepared) -> None:
     for kind in ("work", "step"):
         assert catalogue.done[here.task_id, kind] <= (2 if kind in cell.again else 1), f"{kind} was repeated"
     assert len(here.items()) <= cell.operation.items
+    if cell.end is End.CANCELLED and cell.operation.runs == 1:
+        nothing_goes_on(here)
     started = [name for name in here.queue.starts if name.startswith(here.task_id)]
     assert len(started) == len(set(started)) <= cell.operation.runs
 
@@ -108,7 +110,8 @@ def test_cell(cell: Cell, prepared: Prepared) -> None:
 def answer_of(operation: Operation, process: Process) -> Answer:
     """Do the operation; what came back, checked for what must never come back."""
     try:
-        operation.act(process)
+        told = operation.act(process)
+        assert told not in ("nothing to do", "superseded"), "the worker took its own write for somebody else's"
     except Killed:
         return Answer.NOTHING
     except StoreUnavailable:
@@ -195,6 +198,14 @@ def late_news(here: World) -> None:
     for name in [name for name in here.queue.states if name.startswith(here.task_id)]:
         tell_end(here.healthy, name, "FAILED", "States.TaskFailed")
         here.healthy.attempt(name, 9)
+
+
+def nothing_goes_on(here: World) -> None:
+    """What is called cancelled has stopped, and what was not taken up never begins."""
+    done = sum(catalogue.done.values())
+    here.run_jobs()
+    assert all(report.ended for report in here.queue.states.values())
+    assert sum(catalogue.done.values()) == done
 
 
 def left_alone(here: World) -> None:

@@ -1,8 +1,53 @@
-"""Bytes that were a request once: cut, flipped, repeated, spliced, with tokens in them that parsers trip over."""
+"""Requests that were valid once: values swapped for others; bytes cut, flipped, repeated, spliced."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from random import Random
+from typing import Any
+
+JUNK: tuple[Any, ...] = (
+    None,
+    True,
+    False,
+    0,
+    -1,
+    1.5,
+    10**40,
+    -(2**63) - 1,
+    1e308,
+    "",
+    " ",
+    "\x00",
+    "\ud800",
+    "x" * 200,
+    "2026-07-28",
+    "2025-11-25",
+    "tasks/cancel",
+    "tools/call",
+    "../../etc/passwd",
+    "s3://payloads/inputs/other/secret",
+    "' OR 1=1 --",
+    "task#" + "0" * 32,
+    "F" * 32,
+    "0" * 31 + "\u0661",
+    [],
+    [None],
+    [[]],
+    {},
+    {"": None},
+    {"action": "accept"},
+    {"action": "accept", "content": {"publish": True}},
+    {"action": ["accept"]},
+    {"action": "decline", "content": 5},
+    {"io.modelcontextprotocol/tasks": {}},
+    {"io.modelcontextprotocol/tasks": True},
+    {"extensions": {"io.modelcontextprotocol/tasks": {}}},
+    {"elicitation": {"url": {}}},
+    {"taskIds": [1]},
+    {"name": "greet", "taskId": "f" * 32},
+)
+"""What stands in the place of a value."""
 
 TOKENS = tuple(
     token.encode("utf-8", "surrogatepass")
@@ -66,6 +111,37 @@ TOKENS = tuple(
     )
 )
 """What is put between the bytes, or in the place of some."""
+
+
+def places(value: Any, rebuild: Callable[[Any], Any] = lambda new: new) -> Iterator[Callable[[Any], Any]]:
+    """For every place in a JSON value: what gives the whole with another value there, or with one more key."""
+    yield rebuild
+    if isinstance(value, dict):
+        yield lambda new: rebuild({**value, "more": new})
+        for key in value:
+            yield from places(value[key], lambda new, key=key: rebuild({**value, key: new}))  # type: ignore[misc]
+    elif isinstance(value, list):
+        for index in range(min(len(value), 2)):
+            rest = lambda new, index=index: rebuild([*value[:index], new, *value[index + 1 :]])  # noqa: E731
+            yield from places(value[index], rest)
+
+
+def swapped(message: Any, random: Random, others: tuple[Any, ...]) -> Any:
+    """The message with one or two values swapped: for junk, or for a value of another message.
+
+    Parameters
+    ----------
+    message
+        What is changed.
+    random
+        Chooses; the same seed makes the same changes.
+    others
+        Values to choose from besides `JUNK`.
+    """
+    for _ in range(random.choice((1, 1, 2))):
+        put = random.choice(list(places(message)))
+        message = put(random.choice(others) if random.randrange(3) == 0 else random.choice(JUNK))
+    return message
 
 
 def mutated(data: bytes, random: Random, others: tuple[bytes, ...], tokens: tuple[bytes, ...] = TOKENS) -> bytes:

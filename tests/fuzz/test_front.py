@@ -282,7 +282,9 @@ def test_every_broken_target_is_answered(front: Served) -> None:
         count("fuzz inputs at the front")
 
 
-@pytest.mark.parametrize("line", ["POST /mcp HTTP/0.9", "{}POST /mcp HTTP/0.9", "GET / a HTTP/0.9", "BREW /mcp HTTP/0.9"])
+@pytest.mark.parametrize(
+    "line", ["POST /mcp HTTP/0.9", "{}POST /mcp HTTP/0.9", "GET / a HTTP/0.9", "BREW /mcp HTTP/0.9"]
+)
 def test_the_oldest_version_gets_a_status_line(front: Served, line: str) -> None:
     (response,) = front.send(f"{line}\r\nHost: localhost:{front.port}\r\n\r\n".encode())
     assert response.status in (400, 501, 505)

@@ -98,7 +98,12 @@ class App:
         request_id: RequestId | None = None
         try:
             settings = self._settings
-            value = jsonrpc.loads(request.body, max_bytes=settings.max_body_bytes, max_depth=settings.max_depth)
+            value = jsonrpc.loads(
+                request.body,
+                max_bytes=settings.max_body_bytes,
+                max_depth=settings.max_depth,
+                max_values=settings.max_values,
+            )
             request_id = jsonrpc.readable_id(value)
             message = jsonrpc.message(value)
             if request_id is None:

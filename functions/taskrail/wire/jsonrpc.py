@@ -45,7 +45,7 @@ class Message:
     params: dict[str, Any]
 
 
-def loads(body: bytes | None, *, max_bytes: int, max_depth: int) -> Any:
+def loads(body: bytes | None, *, max_bytes: int, max_depth: int, max_values: int) -> Any:
     """The value that a request's body holds.
 
     Lone surrogates, which JavaScript writes when it cuts an emoji in two, become U+FFFD as in a
@@ -59,13 +59,15 @@ def loads(body: bytes | None, *, max_bytes: int, max_depth: int) -> Any:
         Longest body that is read, in bytes.
     max_depth
         Deepest nesting that is read.
+    max_values
+        Most values that are read.
 
     Raises
     ------
     ParseError
         It is not JSON.
     InvalidRequest
-        It is too long or nested too deeply.
+        It is too long, nested too deeply, or holds too many values.
     """
     if body is None:
         raise ParseError("The body is marked as base64 but is not base64.")
@@ -81,6 +83,9 @@ def loads(body: bytes | None, *, max_bytes: int, max_depth: int) -> Any:
         raise ParseError("The body is not JSON.") from None
     if text.count("{") + text.count("[") > max_depth and _deeper_than(value, max_depth):
         raise _too_deep(max_depth)
+    # Every value but the first of a list or an object follows a comma.
+    if text.count(",") + text.count("{") + text.count("[") > max_values and _more_than(value, max_values):
+        raise BodyTooLarge(f"The body holds more than the {max_values} values that this server reads.")
     if _SURROGATE_ESCAPE.search(text) is None:
         return value
     repaired = _repaired(value)
@@ -163,6 +168,18 @@ def _deeper_than(value: Any, limit: int) -> bool:
         if not level:
             return False
     return True
+
+
+def _more_than(value: Any, limit: int) -> bool:
+    """Whether there are more values than that in it; its nesting is known to end."""
+    level, count = [value], 0
+    while level:
+        items = [item for container in level for item in _items(container)]
+        count += len(items)
+        if count > limit:
+            return True
+        level = [item for item in items if isinstance(item, dict | list)]
+    return False
 
 
 def _items(value: Any) -> Iterable[Any]:

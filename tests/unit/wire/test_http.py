@@ -183,7 +183,7 @@ def test_formats_give_the_same_request() -> None:
 
 def load(text: str | bytes) -> object:
     body = text if isinstance(text, bytes) else text.encode()
-    return jsonrpc.loads(body, max_bytes=10_000, max_depth=64)
+    return jsonrpc.loads(body, max_bytes=10_000, max_depth=64, max_values=1_000)
 
 
 @pytest.mark.parametrize(
