@@ -1,5 +1,5 @@
 # Every command of this repository. Needs Python 3.11 or newer, git and make; the rest is installed
-# into .venv (and, for the tests with other clients, into .venv-fastmcp and .venv-strands).
+# into .venv (and, for the tests with other clients and stores, into .venv-fastmcp, .venv-strands and .venv-ministack).
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
@@ -18,12 +18,13 @@ NODE := .venv/.installed-node
 SUITE := node_modules/.installed-suite
 FASTMCP := .venv-fastmcp/.installed
 STRANDS := .venv-strands/.installed
+MINISTACK := .venv-ministack/.installed
 
 TYPED := $(wildcard functions/taskrail functions/handlers functions/tools functions/jobs functions/catalogue.py local infra demo)
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help demo serve test test-clients conformance lint format clean
+.PHONY: help demo serve test test-races test-clients conformance lint format clean
 
 help: ## List the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' Makefile
@@ -35,7 +36,10 @@ serve: $(LOCAL) ## Run the whole kit on this machine (PORT=8321 CATALOGUE=catalo
 	@$(PY) -m local --port $(PORT) --catalogue $(CATALOGUE)
 
 test: $(DEV) ## Run the tests that need no other environment (ARGS="-k name" and the like)
-	$(PY) -m pytest -n 2 -m "not clients and not conformance" $(ARGS)
+	$(PY) -m pytest -n 2 -m "not clients and not conformance and not ministack" $(ARGS)
+
+test-races: $(DEV) $(MINISTACK) ## Run the long form of the races, on moto and on MiniStack
+	TASKRAIL_LONG=1 $(PY) -m pytest -n 2 -m races tests/races $(ARGS)
 
 test-clients: $(DEV) $(FASTMCP) $(STRANDS) ## Drive the local stack with three real clients
 	$(PY) -m pytest -m clients tests/clients $(ARGS)
@@ -53,7 +57,7 @@ format: $(DEV) ## Put the code into the one format, and fix what can be fixed
 	$(PY) -m ruff format .
 
 clean: ## Remove everything that these commands installed or made
-	rm -rf .venv .venv-fastmcp .venv-strands node_modules build .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-fastmcp .venv-strands .venv-ministack node_modules build .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # --- what the commands stand on: each is done once, and again only when its list of packages changed
@@ -65,7 +69,7 @@ define need_python
 	  echo "Taskrail needs Python 3.11 or newer; $(PYTHON) is older." >&2; exit 1; }
 endef
 
-.venv/bin/python .venv-fastmcp/bin/python .venv-strands/bin/python:
+.venv/bin/python .venv-fastmcp/bin/python .venv-strands/bin/python .venv-ministack/bin/python:
 	$(need_python)
 	@echo "making $(@D:/bin=) with $$("$(PYTHON)" --version) (once)"
 	@"$(PYTHON)" -m venv --clear $(@D:/bin=)
@@ -98,4 +102,9 @@ $(FASTMCP): requirements/clients-fastmcp.txt requirements/constraints-fastmcp.tx
 $(STRANDS): requirements/clients-strands.txt requirements/constraints-strands.txt | .venv-strands/bin/python
 	@echo "installing the Strands client into .venv-strands (once)"
 	@.venv-strands/bin/python -m pip install -qq -r requirements/clients-strands.txt
+	@touch $@
+
+$(MINISTACK): requirements/ministack.txt requirements/constraints-ministack.txt | .venv-ministack/bin/python
+	@echo "installing MiniStack into .venv-ministack (once)"
+	@.venv-ministack/bin/python -m pip install -qq -r requirements/ministack.txt
 	@touch $@

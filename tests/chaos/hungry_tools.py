@@ -84,10 +84,8 @@ def find_no_space(task: TaskContext) -> str:
 
 @tools.task(runs_on=SHORT, poll_interval=seconds(1))
 def never_end(task: TaskContext, how: str) -> str:
-    """Take for ever: asleep, busy, or in a way that gives no other thread of the process its turn."""
+    """Take for ever: busy, or in a way that gives no other thread of the process its turn."""
     match how:
-        case "asleep":
-            time.sleep(600)
         case "busy":
             while True:
                 pass

@@ -24,20 +24,21 @@ class Killer(threading.Thread):
 
     Parameters
     ----------
-    directory
-        Of the stack whose processes die.
+    launcher, directory
+        Process and directory of the stack whose processes die.
     seed
         Decides who dies, and when.
     pause
         Shortest and longest time between two kills, in seconds.
     """
 
-    def __init__(self, directory: str, seed: int, pause: tuple[float, float]) -> None:
+    def __init__(self, launcher: int, directory: str, seed: int, pause: tuple[float, float]) -> None:
         super().__init__(name="killer", daemon=True)
         self.kills: Counter[str] = Counter()
         self.killed_runs: set[str] = set()
         self._random = Random(seed)
         self._pause = pause
+        self._launcher = launcher
         self._directory = directory
         self._unready: Counter[str] = Counter()
         self._stopped = threading.Event()
@@ -68,6 +69,9 @@ class Killer(threading.Thread):
 
     def _kill(self, kind: str) -> bool:
         victims = processes_of(f"local.{kind} {self._directory}")
+        if kind != JOB:
+            # Between its birth and its own program, a job looks like the supervisor.
+            victims = [pid for pid in victims if _parent(pid) == self._launcher]
         if not victims:
             return False
         victim = self._random.choice(victims)
@@ -105,3 +109,9 @@ def _serves(pid: int, directory: str) -> bool:
         return True
     except (OSError, IndexError):
         return False
+
+
+def _parent(pid: int) -> int | None:
+    with suppress(OSError):
+        return int(Path("/proc", str(pid), "stat").read_text().rpartition(")")[2].split()[1])
+    return None

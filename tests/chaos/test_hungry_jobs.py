@@ -94,7 +94,7 @@ def test_a_job_may_cope_with_a_full_disk(rpc: Rpc, tmp_path: Path) -> None:
     assert text.startswith("full after")
 
 
-@pytest.mark.parametrize("how", ["asleep", "busy", "in the way", "alone"])
+@pytest.mark.parametrize("how", ["busy", "in the way", "alone"])
 def test_a_job_that_never_ends_is_told_its_limit(rpc: Rpc, how: str) -> None:
     status, is_error, text = run(rpc, "never_end", how=how)
     assert (status, is_error) == ("completed", True)

@@ -48,7 +48,8 @@ def output(stack: Launched) -> Iterator[list[str]]:
 
     def read() -> None:
         assert stack.process.stdout is not None
-        lines.extend(stack.process.stdout)
+        with stack.process.stdout as output:
+            lines.extend(output)
 
     reader = threading.Thread(target=read, name="output", daemon=True)
     reader.start()
@@ -113,7 +114,7 @@ def assert_ended_as_promised(end: Ended, lines: Sequence[str], *, job_killed: bo
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_every_task_ends_whichever_process_dies(stack: Launched, output: list[str], tmp_path: Path, seed: int) -> None:
-    killer = Killer(stack.facts["directory"], seed, PAUSE)
+    killer = Killer(stack.process.pid, stack.facts["directory"], seed, PAUSE)
     killer.start()
     with ThreadPoolExecutor(CLIENTS) as pool:
         lives = [pool.submit(live, stack, killer, tmp_path, seed * 100 + number) for number in range(CLIENTS)]

@@ -166,8 +166,7 @@ def cells(operation: Operation, calls: Sequence[str], *, all_ways: bool) -> list
     calls
         The AWS calls that it makes, as a dry run recorded them.
     all_ways
-        Whether the world goes on in every way after every fault. It always does after a kill; the other faults
-        leave the same behind, so that after them the ways may take turns.
+        Whether the world goes on in every way after every fault; else the ways take turns.
     """
     made: list[Cell] = []
     for plan in _plans(len(calls)):
@@ -177,8 +176,10 @@ def cells(operation: Operation, calls: Sequence[str], *, all_ways: bool) -> list
         happened = landed >= max(operation.ends)
         again = frozenset(kind for kind, recorded in operation.records.items() if landed < recorded)
         thens = _thens(operation, answer, ends)
-        if not plan.fault.kills and not all_ways:
-            thens = [thens[len(made) % len(thens)]]
+        if not all_ways:
+            # They take turns: every way follows a kill in every call, and some way every other fault.
+            turn = plan.call + plan.fault.takes_effect if plan.fault.kills else len(made)
+            thens = thens[turn % 2 :: 2] or thens if plan.fault.kills else [thens[turn % len(thens)]]
         made += [Cell(operation, calls[plan.call], plan, then, happened, answer, ends[then], again) for then in thens]
     return made
 

@@ -76,10 +76,13 @@ def clean_up(task: TaskContext, path: str) -> str:
 
 @tools.task(runs_on=RUNS, poll_interval=seconds(1))
 def leave_a_child(task: TaskContext, marker: str) -> str:
-    """Ignore signals, with a process of its own that does so too."""
+    """Ignore signals, with processes of its own that do so too, one of them in a session of its own."""
     for signum in (signal.SIGTERM, signal.SIGINT):
         signal.signal(signum, signal.SIG_IGN)
-    subprocess.Popen(["sh", "-c", f"trap '' TERM INT; while :; do sleep 0.1; : {marker}; done"])
+    for alone in (False, True):
+        subprocess.Popen(
+            ["sh", "-c", f"trap '' TERM INT; while :; do sleep 0.1; : {marker}; done"], start_new_session=alone
+        )
     while True:
         time.sleep(60)
 

@@ -119,7 +119,7 @@ def test_bytes_that_were_a_valid_request_once(front: Served) -> None:
     valid = requests(front)
     others = tuple(valid)
 
-    @many(sized(100, 1_500))
+    @many(sized(40, 1_200))
     @given(st.sampled_from(range(len(valid))), st.integers(0, 2**32))
     def fuzz(chosen: int, seed: int) -> None:
         random = Random(seed)
@@ -250,7 +250,7 @@ def exchanges(draw: st.DrawFn, valid: list[tuple[bytes, dict[str, str]]], port: 
 
 
 def test_requests_that_are_nearly_right(front: Served) -> None:
-    @many(sized(300, 8_000))
+    @many(sized(150, 6_000))
     @given(exchanges(good_requests(front.live), front.port))
     def fuzz(data: bytes) -> None:
         front.send(data)

@@ -62,7 +62,7 @@ def test_valid_messages_with_values_swapped(live: Bench) -> None:
     messages = [json.loads(body) for body, _ in requests]
     others = tuple(put for message in messages for put in (*message["params"].values(), message["method"]))
 
-    @many(sized(50, 2_200))
+    @many(sized(40, 700))
     @given(st.sampled_from(range(len(requests))), st.integers(0, 2**32))
     def fuzz(chosen: int, seed: int) -> None:
         random = Random(seed)
@@ -87,7 +87,7 @@ def test_bytes_that_were_a_valid_request_once(live: Bench) -> None:
     requests = good_requests(live)
     others = tuple(body for body, _ in requests)
 
-    @many(sized(50, 1_800))
+    @many(sized(60, 2_200))
     @given(st.sampled_from(range(len(requests))), st.integers(0, 2**32))
     def fuzz(chosen: int, seed: int) -> None:
         random = Random(seed)
@@ -117,7 +117,7 @@ def test_events_that_are_nearly_ones_of_a_gateway(live: Bench) -> None:
         },
     )
 
-    @many(sized(60, 1_500))
+    @many(sized(60, 3_000))
     @given(st.sampled_from(range(len(requests))), st.booleans(), parts, values)
     def fuzz(chosen: int, rest: bool, instead: dict[str, Any], junk: Any) -> None:
         body, headers = requests[chosen]
