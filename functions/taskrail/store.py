@@ -59,6 +59,20 @@ class Conflict(TaskrailError):
         self.current = current
 
 
+class NewerLayout(StoreUnavailable):
+    """An item was written by a newer version of the kit than this one, which lets it alone.
+
+    Parameters
+    ----------
+    owner
+        Whose it is: nobody else may learn even this of it.
+    """
+
+    def __init__(self, owner: str | None) -> None:
+        super().__init__("The item's layout is newer than this version of the kit.")
+        self.owner = owner
+
+
 class Store:
     """The task table.
 
@@ -328,11 +342,11 @@ def from_item(item: Item) -> Task:
 
     Raises
     ------
-    StoreUnavailable
+    NewerLayout
         The item was written by a newer version of the kit than this one.
     """
     if int(item["schema"]["N"]) > SCHEMA:
-        raise StoreUnavailable("The item's layout is newer than this version of the kit.")
+        raise NewerLayout(item.get("owner", {}).get("S"))
     fields: dict[str, Any] = {attribute: item[name]["S"] for name, attribute in _TEXTS.items() if name in item}
     fields |= {attribute: int(item[name]["N"]) for name, attribute in _NUMBERS.items() if name in item}
     fields |= {attribute: json.loads(item[name]["S"]) for name, attribute in _MAPS.items() if name in item}

@@ -135,7 +135,13 @@ class Tool:
             return self.function
         module_name, _, name = self.job.partition(":")
         name = name or self.function.__name__
-        body = getattr(importlib.import_module(module_name), name, None)
+        try:
+            body = getattr(importlib.import_module(module_name), name, None)
+        except ModuleNotFoundError as error:
+            # What the job itself imports in vain is a fault of the job's.
+            if error.name is None or not f"{module_name}.".startswith(f"{error.name}."):
+                raise
+            raise DeclarationError(self.name, f"job={self.job!r}: there is no module {error.name!r}") from None
         if not callable(body):
             raise DeclarationError(
                 self.name,

@@ -61,6 +61,7 @@ class RunChannel:
         self._task = task
         self._answer_within_ms = answer_within_ms
         self._heard_at = reports.clock.now()
+        self._tried_at = 0
         self._pending: tuple[Progress | None, str | None] | None = None
         # The ticker reports beside the job's own code: one write at a time, each onto the last.
         self._lock = threading.RLock()
@@ -76,8 +77,7 @@ class RunChannel:
         with self._lock:
             if self.over:
                 raise RunSuperseded
-            if self._reports.clock.now() - self._heard_at >= _LOOK_EVERY_MS:
-                self._tell(lambda: self._reports.look(self._task), must=False)
+            self._listen()
             if self._task.cancel_requested_at is not None:
                 raise JobCancelled
 
@@ -99,7 +99,8 @@ class RunChannel:
         """Write the last told progress once it is due."""
         with self._lock:
             now = self._reports.clock.now()
-            if self._pending is None or now - self._task.updated_at < self._task.poll_interval(now) // 2:
+            since = max(self._task.updated_at, self._tried_at)
+            if self._pending is None or now - since < self._task.poll_interval(now) // 2:
                 return
             numbers, message = self._pending
             if self._tell(lambda: self._reports.progress(self._task, numbers, message), must=False):
@@ -112,8 +113,7 @@ class RunChannel:
                 return
             try:
                 self.flush()
-                if self._reports.clock.now() - self._heard_at >= _LOOK_EVERY_MS:
-                    self._tell(lambda: self._reports.look(self._task), must=False)
+                self._listen()
             except RunSuperseded:
                 self.over = True
 
@@ -179,6 +179,11 @@ class RunChannel:
             return task
         return task.reported(*self._pending, self._reports.clock.now())
 
+    def _listen(self) -> None:
+        """Look for the cancel flag when nothing was heard for a while."""
+        if self._reports.clock.now() - max(self._heard_at, self._tried_at) >= _LOOK_EVERY_MS:
+            self._tell(lambda: self._reports.look(self._task), must=False)
+
     def _wait_for(self, questions: Mapping[str, Question], wait_ms: int) -> None:
         until = self._reports.clock.now() + wait_ms
         while any(key not in self._task.answers for key in questions):
@@ -200,6 +205,8 @@ class RunChannel:
             # Progress and listening may fail for a while; what must be kept may not.
             if must:
                 raise
+            # A job that tells a lot must neither crowd a table in trouble nor wait for it every time.
+            self._tried_at = self._reports.clock.now()
             return False
         return True
 

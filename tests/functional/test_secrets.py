@@ -16,7 +16,7 @@ from taskrail.errors import TASKS_EXTENSION
 from taskrail.testing import VERSION, Kit, harness
 from tests.functional import secret_tools
 from tests.functional.secret_tools import mark
-from tests.functional.witness import Witness, witness
+from tests.functional.witness import Witness, emptied, witness
 
 NOWHERE: set[str] = set()
 TRACE = f"00-{'ab' * 16}-{'cd' * 8}-01"
@@ -101,10 +101,17 @@ class Client:
         return self.send("tasks/update", {"taskId": task_id, "inputResponses": responses})
 
 
-@pytest.fixture
-def kit() -> Iterator[Kit]:
+@pytest.fixture(scope="module")
+def deployment() -> Iterator[Kit]:
     with harness(secret_tools.server) as made:
         yield made
+
+
+@pytest.fixture
+def kit(deployment: Kit) -> Kit:
+    """The deployment as if it were new."""
+    emptied(deployment)
+    return deployment
 
 
 def accepted(place: str, length: int = 0) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from taskrail.testing import BUCKET, VERSION, Kit
+from taskrail.testing import BUCKET, START, TABLE, VERSION, Kit
 
 OPEN = ("working", "input_required")
 
@@ -117,8 +117,9 @@ def witness(kit: Kit) -> Iterator[Witness]:
 
     kit.engine.start = started  # type: ignore[method-assign]
     events = kit.dynamodb.meta.events
-    for operation in ("PutItem", "UpdateItem", "DeleteItem"):
-        events.register(f"after-call.dynamodb.{operation}", made.look)
+    writes = [f"after-call.dynamodb.{operation}" for operation in ("PutItem", "UpdateItem", "DeleteItem")]
+    for write in writes:
+        events.register(write, made.look)
     root, levels = logging.getLogger(), {}
     for name in ("", "botocore", "boto3", "s3transfer", "urllib3", "moto", "responses"):
         logger = logging.getLogger(name)
@@ -130,6 +131,23 @@ def witness(kit: Kit) -> Iterator[Witness]:
         made.look()
         made.look_back()
     finally:
+        kit.engine.start = start  # type: ignore[method-assign]
+        for write in writes:
+            events.unregister(write, made.look)
         root.removeHandler(made)
         for logger, level in levels.items():
             logger.setLevel(level)
+
+
+def emptied(kit: Kit) -> None:
+    """Make a deployment as if it were new: no task, no object, no run, the first moment, the first caller."""
+    for item in kit.scan():
+        kit.dynamodb.delete_item(TableName=TABLE, Key={"pk": item["pk"]})
+    for found in kit.s3.list_objects_v2(Bucket=BUCKET).get("Contents", []):
+        kit.s3.delete_object(Bucket=BUCKET, Key=found["Key"])
+    kit.engine.refuse = False
+    kit.engine.waiting.clear()
+    kit.engine.states.clear()
+    kit.engine.starts.clear()
+    kit.clock.advance(START - kit.clock.now())
+    kit.owner = "anonymous"

@@ -111,6 +111,41 @@ def test_keys_said_twice_are_read_once(live: Bench, key: str) -> None:
                 count("fuzz inputs at the handler")
 
 
+def test_what_a_client_is_told_again_is_told_short(live: Bench) -> None:
+    """Escaped twice, two megabytes of quotes would be an answer that Lambda does not take."""
+    quotes = '"' * 2_000_000
+    for message in (
+        {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": quotes}},
+        {"jsonrpc": "2.0", "id": quotes, "method": "ping", "params": {}},
+        {"jsonrpc": "2.0", "id": 1, "method": quotes, "params": {}},
+    ):
+        answer = live.send(http_event(json.dumps(message).encode(), {}), message, {})
+        assert len(answer["body"]) < 2_000
+        count("fuzz inputs at the handler")
+
+
+@pytest.mark.parametrize(("count_of", "status"), [(249_000, 200), (260_000, 413)])
+def test_more_values_than_are_read_are_refused_and_fewer_explained(live: Bench, count_of: int, status: int) -> None:
+    """Each of them is wrong, and a fault told of each would take more memory than a function has."""
+    meta = {protocol.VERSION_KEY: "2026-07-28", protocol.CAPABILITIES_KEY: {}}
+    params = {"name": "count", "arguments": {"items": [0] * count_of}, "_meta": meta}
+    message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
+    headers = {"mcp-protocol-version": "2026-07-28", "mcp-method": "tools/call", "mcp-name": "count"}
+    answer = live.send(http_event(json.dumps(message).encode(), headers), message, headers)
+    assert answer["statusCode"] == status
+    assert "too many to be named" in answer["body"] or "more than the 250000 values" in answer["body"]
+    count("fuzz inputs at the handler")
+
+
+def test_commas_of_a_text_are_no_values(live: Bench) -> None:
+    meta = {protocol.VERSION_KEY: "2026-07-28", protocol.CAPABILITIES_KEY: {}}
+    params = {"name": "greet", "arguments": {"name": "," * 300_000}, "_meta": meta}
+    message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
+    headers = {"mcp-protocol-version": "2026-07-28", "mcp-method": "tools/call", "mcp-name": "greet"}
+    assert live.send(http_event(json.dumps(message).encode(), headers), message, headers)["statusCode"] == 200
+    count("fuzz inputs at the handler")
+
+
 def send(live: Bench, text: str, monster: str, headers: dict[str, str]) -> None:
     body = text.replace(json.dumps(_MARK, ensure_ascii=False), monster).encode()
     answer = live.send(http_event(body, headers), meaning(body), headers)

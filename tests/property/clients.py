@@ -13,10 +13,10 @@ from taskrail.task import Status, Task
 from tests.property.machine import Machine
 from tests.property.outside import Died, Plan
 from tests.property.strategies import (
-    OWNERS,
     RIGHT,
     UNKNOWN_IDS,
     WRONG,
+    own,
     owners,
     picks,
     plans,
@@ -56,16 +56,17 @@ class ClientRules(Machine):
             self.tickets.append(ticket)
 
     @precondition(lambda self: self.sealed())
-    @rule(pick=picks, plan=plans, foreign=st.booleans())
-    def replay(self, pick: int, plan: Plan, foreign: bool) -> None:
+    @rule(pick=picks, plan=plans, own=own)
+    def replay(self, pick: int, plan: Plan, own: bool) -> None:
         """A client sends a pre-flight answer again: the very same task, never two."""
         sealed = self.sealed()
         ticket = sealed[pick % len(sealed)]
         before = ticket.seen
-        if foreign and before is not None:
+        if not own and before is not None:
             self.world.outside.new_process("client")
-            stranger = OWNERS[1 - OWNERS.index(ticket.owner)]
-            assert not_found(lambda: self.call(ticket, stranger)), "somebody else's ticket was handed out"
+            assert not_found(lambda: self.call(ticket, self.owner_of(ticket, own=False))), (
+                "somebody else's ticket was handed out"
+            )
             assert ticket.seen == before
             return
         task = self._create(ticket, plan)
@@ -92,10 +93,11 @@ class ClientRules(Machine):
         return task
 
     @precondition(lambda self: self.tickets)
-    @rule(pick=picks, owner=owners, plan=plans)
-    def get(self, pick: int, owner: str, plan: Plan) -> None:
+    @rule(pick=picks, own=own, plan=plans)
+    def get(self, pick: int, own: bool, plan: Plan) -> None:
         """A client polls."""
         ticket, rail, outside = self.ticket(pick), self.world.rail, self.world.outside
+        owner = self.owner_of(ticket, own)
         if self.refuses_strangers(ticket, owner, lambda: rail.read(owner, ticket.task_id)):
             return
         outside.new_process("client", plan)
@@ -109,10 +111,11 @@ class ClientRules(Machine):
         self.check_detail(task, detail)
 
     @precondition(lambda self: self.tickets)
-    @rule(pick=picks, owner=owners, sent=responses, plan=plans)
-    def update(self, pick: int, owner: str, sent: dict[str, Any], plan: Plan) -> None:
+    @rule(pick=picks, own=own, sent=responses, plan=plans)
+    def update(self, pick: int, own: bool, sent: dict[str, Any], plan: Plan) -> None:
         """A client answers: rightly, wrongly, partly, again, or what was never asked."""
         ticket = self.ticket(pick)
+        owner = self.owner_of(ticket, own)
         if not self.refuses_strangers(ticket, owner, lambda: self.world.rail.update(owner, ticket.task_id, sent)):
             self.send_answers(ticket, sent, plan)
 
@@ -162,10 +165,11 @@ class ClientRules(Machine):
             assert run_name(after.task_id, after.run) in self.world.engine.runs, "the next run was not started"
 
     @precondition(lambda self: self.tickets)
-    @rule(pick=picks, owner=owners, plan=plans)
-    def cancel(self, pick: int, owner: str, plan: Plan) -> None:
+    @rule(pick=picks, own=own, plan=plans)
+    def cancel(self, pick: int, own: bool, plan: Plan) -> None:
         """A client wants the end."""
         ticket, world = self.ticket(pick), self.world
+        owner = self.owner_of(ticket, own)
         if self.refuses_strangers(ticket, owner, lambda: world.rail.cancel(owner, ticket.task_id)):
             return
         before = ticket.seen

@@ -15,7 +15,7 @@ from taskrail.rail.reports import RunLost
 from taskrail.task import Status, Task
 from taskrail.testing import TABLE
 from tests.property.outside import Meanwhile
-from tests.property.strategies import RIGHT
+from tests.property.strategies import OWNERS, RIGHT
 from tests.property.world import CLIENT, Ticket, World, not_found, question
 
 
@@ -58,6 +58,10 @@ class Machine(RuleBasedStateMachine):
     def ticket(self, pick: int) -> Ticket:
         """One of the tickets."""
         return self.tickets[pick % len(self.tickets)]
+
+    def owner_of(self, ticket: Ticket, own: bool) -> str:
+        """The owner of a ticket, or somebody else."""
+        return ticket.owner if own else OWNERS[1 - OWNERS.index(ticket.owner)]
 
     def run_of(self, pick: int) -> tuple[str, int]:
         """One of the runs that were ever started, the latest first."""

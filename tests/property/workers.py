@@ -16,7 +16,7 @@ from taskrail.worker import run_attempt
 from tests.property.clients import ClientRules
 from tests.property.machine import Worker
 from tests.property.outside import Died, Plan
-from tests.property.strategies import RIGHT, attempts, picks, plans, reports
+from tests.property.strategies import RIGHT, attempts, picks, plans
 from tests.property.world import KEYS, STEPS, Ticket, question
 
 
@@ -51,32 +51,35 @@ class WorkerRules(ClientRules):
         return before.run_open and not after.run_open and after.outstanding == before.outstanding
 
     @precondition(lambda self: self.workers)
-    @rule(
-        pick=picks,
-        what=reports,
-        keys=st.sampled_from([(key,) for key in KEYS] + [KEYS[:2], KEYS[1:]]),
-        name=st.sampled_from(STEPS),
-        number=st.integers(0, 9),
-        plan=plans,
-    )
-    def report(self, pick: int, what: str, keys: tuple[str, ...], name: str, number: int, plan: Plan) -> None:
+    @rule(pick=picks, what=st.sampled_from(["progress", "let go", "look"]), number=st.integers(0, 9), plan=plans)
+    def tell(self, pick: int, what: str, number: int, plan: Plan) -> None:
         """A worker tells something, which counts only while the run is its own."""
-        worker = self.workers[pick % len(self.workers)]
-        rail, mine = self.world.reports, worker.task
-        questions = {key: question(key) for key in keys}
+        worker, rail = self.workers[pick % len(self.workers)], self.world.reports
+        mine = worker.task
         tell: dict[str, Callable[[], Task]] = {
             "progress": lambda: rail.progress(mine, Progress(number, 9), f"{number} of 9"),
-            "step": lambda: rail.step(mine, name, f'{{"value":{number}}}'),
             "let go": lambda: rail.let_go(mine),
             "look": lambda: rail.look(mine),
-            "ask": lambda: rail.ask(mine, questions, 180_000, hold=False),
-            "hold": lambda: rail.ask(mine, questions, 180_000, hold=True),
         }
-        task = self._tell(worker, tell[what], plan)
-        if task is not None and what == "step":
+        self._tell(worker, tell[what], plan)
+
+    @precondition(lambda self: self.workers)
+    @rule(pick=picks, name=st.sampled_from(STEPS), number=st.integers(0, 9), plan=plans)
+    def step(self, pick: int, name: str, number: int, plan: Plan) -> None:
+        """A worker has done a step; its outcome is recorded once."""
+        worker = self.workers[pick % len(self.workers)]
+        task = self._tell(worker, lambda: self.world.reports.step(worker.task, name, f'{{"value":{number}}}'), plan)
+        if task is not None:
             assert name in task.steps, "an acknowledged step was not kept"
-            self.world.got_outcome(task.task_id, name, task.steps[name])
-        if task is not None and what in ("ask", "hold"):
+
+    @precondition(lambda self: self.workers)
+    @rule(pick=picks, keys=st.sampled_from([*KEYS, "ab", "bc"]), hold=st.booleans(), plan=plans)
+    def ask(self, pick: int, keys: str, hold: bool, plan: Plan) -> None:
+        """A worker asks, and ends its run or holds it open."""
+        worker = self.workers[pick % len(self.workers)]
+        questions = {key: question(key) for key in keys}
+        task = self._tell(worker, lambda: self.world.reports.ask(worker.task, questions, 180_000, hold=hold), plan)
+        if task is not None:
             assert task.cancel_requested_at or set(questions) <= set(task.questions), "a question was not asked"
 
     @precondition(lambda self: self.workers)

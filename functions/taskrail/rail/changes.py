@@ -7,7 +7,7 @@ from collections.abc import Callable
 from taskrail.clock import Clock
 from taskrail.errors import StoreUnavailable, TaskNotFound
 from taskrail.ids import Ids
-from taskrail.store import Conflict, Store
+from taskrail.store import Conflict, NewerLayout, Store
 from taskrail.task import Task
 
 Move = Callable[[Task], Task]
@@ -40,7 +40,13 @@ class Changes:
         StoreUnavailable
             No answer from the table.
         """
-        return self.visible(self.store.read(task_id), owner)
+        try:
+            task = self.store.read(task_id)
+        except NewerLayout as error:
+            if error.owner != owner:
+                raise TaskNotFound from None
+            raise
+        return self.visible(task, owner)
 
     def visible(self, task: Task | None, owner: str) -> Task:
         """The task, if this owner may know of it.

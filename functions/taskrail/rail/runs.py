@@ -160,7 +160,8 @@ class Runs:
             return self._changes.apply(task, _unless_moved_on(task, lambda t: t.let_go()))
         if task.claimed:
             return self._changes.apply(task, _unless_moved_on(task, lambda t: endings.vanished(t, now)))
-        if self._server.get(task.tool) is None:
+        tool = self._server.get(task.tool)
+        if tool is None or tool.policy is None:
             return self._changes.apply(task, _unless_moved_on(task, lambda t: endings.orphaned(t, now, missing="tool")))
         _log.warning("task %s: run %d was never started; starting it", task.task_id, task.run)
         self.start_next(task)
