@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from enum import Enum
 from functools import partial
 from typing import Any
+from unittest.mock import patch
 
 from botocore.awsrequest import AWSResponse
 from botocore.exceptions import ConnectionClosedError, ReadTimeoutError
@@ -104,20 +105,13 @@ class Wire:
         self._tried = 0
         self._dead = False
 
-    def attach(self, client: Any) -> None:
-        """Put this network under a client, moto's own in-process answers taken away."""
-        from moto.core.models import botocore_stubber
-
-        client.meta.events.unregister("before-send", botocore_stubber)
-        client.meta.events.register("before-call", self._called)
-        patience_ms = round((client.meta.config.connect_timeout + client.meta.config.read_timeout) * 1000)
-        client.meta.events.register("before-send", partial(self._sent, patience_ms))
-
-    def _called(self, model: Any, **_: Any) -> None:
-        self.calls.append(f"{model.service_model.service_name}:{model.name}")
+    def called(self, call: str) -> None:
+        """An API call begins."""
+        self.calls.append(call)
         self._tried = 0
 
-    def _sent(self, patience_ms: int, event_name: str, request: Any, **_: Any) -> AWSResponse:
+    def sent(self, event_name: str, request: Any, patience_ms: int) -> AWSResponse:
+        """A try of it is sent; whoever sends it waits so long for an answer."""
         if self._dead:
             raise Killed
         tried, self._tried = self._tried, self._tried + 1
@@ -145,6 +139,48 @@ class Wire:
             case Fault.KILLED_BEFORE | Fault.KILLED_AFTER:
                 self._dead = True
                 raise Killed
+
+
+class Clients:
+    """Clients for one process after the other: making them takes longer than all else that a cell does.
+
+    Parameters
+    ----------
+    make
+        Makes a client of a service.
+    """
+
+    def __init__(self, make: Callable[[str], Any]) -> None:
+        self.wire: Wire
+        """The network of the process that has them now."""
+        self._make = make
+        self._made: dict[str, Any] = {}
+
+    def __call__(self, service: str) -> Any:
+        """A client of a service, moto's own in-process answers taken away."""
+        if service not in self._made:
+            self._made[service] = self._attached(service)
+        return self._made[service]
+
+    def _attached(self, service: str) -> Any:
+        from botocore.retries import quota
+        from moto.core.models import botocore_stubber
+
+        # A process begins with its full quota of retries: none may be used up by the processes before it.
+        with patch.object(quota, "RetryQuota", partial(quota.RetryQuota, initial_capacity=1_000_000_000)):
+            made = self._make(service)
+        patience_ms = round((made.meta.config.connect_timeout + made.meta.config.read_timeout) * 1000)
+
+        def called(model: Any, **_: Any) -> None:
+            self.wire.called(f"{service}:{model.name}")
+
+        def sent(event_name: str, request: Any, **_: Any) -> AWSResponse:
+            return self.wire.sent(event_name, request, patience_ms)
+
+        made.meta.events.unregister("before-send", botocore_stubber)
+        made.meta.events.register("before-call", called)
+        made.meta.events.register("before-send", sent)
+        return made
 
 
 def answer(url: str, status: int, body: str, content_type: str = "application/x-amz-json-1.0") -> AWSResponse:

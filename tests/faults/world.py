@@ -1,8 +1,8 @@
 """A deployment whose processes may be told what will go wrong.
 
 The table and the bucket are moto's, executions are a queue's, time stands still: they outlive every process.
-A process has clients and a `Runtime` of its own over a network of its own (`taskrail`'s retries, time-outs and
-all), so that it can die while the rest goes on.
+A process has a `Runtime` of its own over a network of its own, with the clients that `taskrail` makes (retries,
+time-outs and all), so that it can die while the rest goes on.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from botocore.awsrequest import AWSResponse
 
 from taskrail.engines import RunReport, RunState, run_name
 from taskrail.engines.step_functions import StepFunctions
-from taskrail.runtime import Runtime, _Lazy, build, client
+from taskrail.runtime import Runtime, build, client
 from taskrail.settings import Settings
 from taskrail.testing import BUCKET, TABLE, Called, CountingIds, Kit, QueueEngine, StandingClock
 from tests.faults import catalogue
 from tests.faults.executions import MACHINE, Executions
-from tests.faults.faults import Plan, Wire
+from tests.faults.faults import Clients, Plan, Wire
 
 SETTINGS = Settings(table=TABLE, bucket=BUCKET, secret="a secret for tests only")
 
@@ -36,29 +36,28 @@ class Process:
         The deployment.
     plan
         The fault it will meet.
+    clients
+        Taken over from the process before it.
     """
 
-    def __init__(self, world: World, plan: Plan | None = None) -> None:
+    def __init__(self, world: World, plan: Plan | None = None, *, clients: Clients | None = None) -> None:
         self.world = world
         self.wire = Wire(world.effect, world.clock, plan)
-        dynamodb = self._client("dynamodb")
+        clients = clients or world.clients
+        clients.wire = self.wire
+        dynamodb = clients("dynamodb")
         machines = dict.fromkeys(catalogue.server.tools, MACHINE)
         self.runtime: Runtime = build(
             catalogue.server,
             SETTINGS,
             dynamodb=dynamodb,
-            s3=lambda: self._client("s3"),
-            engines={"step_functions": _Lazy(lambda: StepFunctions(self._client("stepfunctions"), machines))},
+            s3=lambda: clients("s3"),
+            engines={"step_functions": StepFunctions(clients("stepfunctions"), machines)},
             clock=world.clock,
             ids=world.ids,
         )
         self.kit = Kit(self.runtime, world.queue, world.clock, dynamodb, None)
         world.clock.on_sleep = world.run_jobs
-
-    def _client(self, service: str) -> Any:
-        made = client(service)
-        self.wire.attach(made)
-        return made
 
     def called(self, task_id: str) -> Called:
         """A client of this process that holds that ticket."""
@@ -103,7 +102,9 @@ class World:
         """The sealed state that it holds."""
         self.answered: set[str] = set()
         """The questions that it has answered."""
-        self.healthy = Process(self)
+        self.clients = Clients(client)
+        """For the process under test."""
+        self.healthy = Process(self, clients=Clients(client))
         """A process to which nothing happens."""
         catalogue.done.clear()
         catalogue.clocks[:] = [self.clock]

@@ -217,7 +217,9 @@ class Bench:
             return key, False
         responses = params.get("inputResponses")
         answers = isinstance(responses, dict) and self.open[key]["asked"] & responses.keys()
-        return (key, False) if method == "tasks/update" and answers else nothing
+        if method != "tasks/update" or not answers:
+            return nothing
+        return (key, False) if all(_answers(question, responses[question]) for question in answers) else nothing
 
     def _item(self, key: str) -> dict[str, Any] | None:
         found = self.kit.dynamodb.get_item(TableName=TABLE, Key={"pk": {"S": key}}, ConsistentRead=True)
@@ -288,6 +290,17 @@ def message_in(text: str) -> dict[str, Any]:
     assert message["jsonrpc"] == "2.0"
     assert ("result" in message) + ("error" in message) + ("method" in message) == 1
     return message
+
+
+def _answers(question: str, response: Any) -> bool:
+    """Whether a response answers one of the questions that are open here."""
+    if not isinstance(response, dict) or response.get("action") not in ("accept", "decline", "cancel"):
+        return False
+    if response["action"] != "accept":
+        return True
+    content = response.get("content")
+    field, kind = ("publish", bool) if question == "approval" else ("name", str)
+    return isinstance(content, dict) and isinstance(content.get(field), kind)
 
 
 def _no_json(name: str) -> NoReturn:

@@ -76,6 +76,9 @@ def test_valid_messages_with_values_swapped(live: Bench) -> None:
                 if isinstance(params, dict):
                     named["mcp-name"] = params.get("name", params.get("taskId"))
                 headers |= {name: value for name, value in named.items() if isinstance(value, str)}
+            if random.randrange(6) == 0:
+                name = random.choice(("mcp-name", "mcp-method", "mcp-protocol-version"))
+                headers[name] = random.choice(requests)[1].get(name, "")
             body = json.dumps(message).encode()
             live.send(http_event(body, headers), meaning(body), headers)
             count("fuzz inputs at the handler")
