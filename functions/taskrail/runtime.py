@@ -91,10 +91,10 @@ def from_environment(server: TaskServer) -> Runtime:
 
 
 def client(service: str, **more: Any) -> Any:
-    """A boto3 client whose time-outs and retries leave room in API Gateway's 29 s.
+    """A boto3 client whose time-outs and retries leave room for a second call in API Gateway's 29 s.
 
-    A hung connection costs 1 s and a hung answer 3 s, four times at most (S3, whose answers are large: 5 s,
-    three times), with up to 7 s of the SDK's own back-off between them.
+    A hung connection costs 1 s and a hung answer 2 s (S3: 3 s), three times at most, with up to 3 s of the
+    SDK's own back-off between them: 12 s in all (S3: 15 s).
 
     Parameters
     ----------
@@ -106,10 +106,10 @@ def client(service: str, **more: Any) -> Any:
     import boto3
     from botocore.config import Config
 
-    config = Config(connect_timeout=1, read_timeout=3, retries={"mode": "standard", "total_max_attempts": 4})
+    config = Config(connect_timeout=1, read_timeout=2, retries={"mode": "standard", "total_max_attempts": 3})
     if service == "s3":
         # Signature 4 with the bucket in the path works for every endpoint, emulators included.
-        config = config.merge(Config(signature_version="s3v4", read_timeout=5, retries={"total_max_attempts": 3}))
+        config = config.merge(Config(signature_version="s3v4", read_timeout=3))
     make: Any = boto3.client
     return make(service, config=config, **more)
 

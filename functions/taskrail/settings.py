@@ -34,7 +34,7 @@ class Settings:
         Browser origins that may call, as ``https://host``; the API's own origin always may.
     wait_budget_ms
         How long a request may wait for the task of a client that knows no tasks, in milliseconds.
-        API Gateway ends a request after 29 s; the default leaves a margin for the answer.
+        API Gateway ends a request after 29 s; the default leaves room for a last read that hangs.
     probe_after_ms
         Silence, in milliseconds, after which a read asks the engine about an open run.
     cancel_grace_ms
@@ -56,7 +56,7 @@ class Settings:
     secret: str = field(repr=False)
     state_machines: Mapping[str, str] = field(default_factory=dict)
     allowed_origins: tuple[str, ...] = ()
-    wait_budget_ms: int = 24_000
+    wait_budget_ms: int = 15_000
     probe_after_ms: int = 15_000
     cancel_grace_ms: int = 10_000
     missing_grace_ms: int = 10_000

@@ -94,7 +94,7 @@ CALLS = (
         ends={0: {Then.REPEAT: End.RESULT, Then.POLL: End.RESULT, Then.LEAVE: End.GONE}},
         items=2,
         # A read that hangs may begin when the time for waiting is all but over.
-        longest_ms=41_000,
+        longest_ms=28_000,
     ),
     Operation(
         "create, refused",

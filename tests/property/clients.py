@@ -11,7 +11,7 @@ from taskrail.engines import RunReport, RunState, run_name
 from taskrail.errors import InvalidParams, NotStarted, StoreUnavailable, TaskNotFound
 from taskrail.task import Status, Task
 from tests.property.machine import Machine
-from tests.property.outside import Died, Plan
+from tests.property.outside import Died, Plan, Trouble
 from tests.property.strategies import (
     RIGHT,
     UNKNOWN_IDS,
@@ -81,6 +81,8 @@ class ClientRules(Machine):
         except NotStarted:
             assert world.outside.struck, "refused without a reason"
             assert not ticket.acknowledged, "a repeated call was refused though its ticket was handed out"
+            if list(plan.values()) == [Trouble.REFUSED]:
+                assert ticket.seen is None, "the start was refused, and the task is still there"
             return None
         except (StoreUnavailable, Died):
             assert world.outside.struck, "no clear answer though nothing happened"
@@ -152,7 +154,7 @@ class ClientRules(Machine):
             assert outside.struck, "an update failed though nothing happened"
             return
         assert not wrong or outside.struck, "a malformed answer was taken"
-        if not outside.struck:
+        if not outside.overtaken and not wrong:
             self._check_answered(ticket, asked, all_of_it=bool(asked) and asked == set(before.outstanding))
 
     def _check_answered(self, ticket: Ticket, asked: set[str], *, all_of_it: bool) -> None:
@@ -160,7 +162,7 @@ class ClientRules(Machine):
         assert after is not None
         for key in asked:
             assert key in after.answers and key not in after.outstanding, "an acknowledged answer was not kept"
-        if all_of_it:
+        if all_of_it and not self.world.outside.struck:
             assert after.status is Status.WORKING, "all is answered, and nothing goes on"
             assert run_name(after.task_id, after.run) in self.world.engine.runs, "the next run was not started"
 

@@ -70,16 +70,15 @@ class Machine(RuleBasedStateMachine):
         assert parsed is not None
         return parsed
 
-    def work(self, pick: int, attempt: int) -> tuple[str, int, int]:
-        """A run and an attempt at it; for attempt 0 one that may take the run up, if there is any."""
-        if attempt == 0:
-            for ticket in self.tickets[pick % 4 :] + self.tickets:
-                task = ticket.seen
-                if task is None or not self.world.engine.lives(run_name(task.task_id, task.run)):
-                    continue
-                if self.claimable(ticket, task.run, task.attempt + 1):
-                    return task.task_id, task.run, task.attempt + 1
-        return *self.run_of(pick), attempt or 1
+    def work(self, pick: int, which: str) -> tuple[str, int, int]:
+        """A run and an attempt at it: one that goes on, if there is any and it is the next or a rival that comes."""
+        for ticket in self.tickets[pick % 4 :] + self.tickets:
+            task = ticket.seen
+            if task is None or which in ("first", "late") or not self.claimable(ticket, task.run, task.attempt + 1):
+                continue
+            if self.world.engine.lives(run_name(task.task_id, task.run)):
+                return task.task_id, task.run, max(task.attempt + (which == "next"), 1)
+        return *self.run_of(pick), 3 if which == "late" else 1
 
     def living(self) -> list[str]:
         """The runs that are not over."""

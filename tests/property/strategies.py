@@ -19,16 +19,13 @@ owners = st.sampled_from(OWNERS)
 own = st.sampled_from([True, True, True, False])
 """Whether it is the ticket's owner who calls."""
 picks = st.integers(0, 5)
-attempts = st.sampled_from([0, 0, 0, 1, 2, 3])
-"""A number, or 0 for a run that waits for a worker, if there is one, with the attempt that may take it up."""
+attempts = st.sampled_from(["next", "next", "next", "rival", "first", "late"])
+"""Which attempt a worker is: the next one of a run that goes on, one as high as the last, or any."""
 
 
-def _calls(most: int, happens: type[Trouble] | type[Meanwhile]) -> st.SearchStrategy[Plan]:
-    return st.dictionaries(st.integers(0, most), st.sampled_from(happens), min_size=1, max_size=2)
-
-
-quiet: st.SearchStrategy[Plan] = st.just({})
-plans = quiet | quiet | quiet | _calls(5, Trouble) | _calls(2, Meanwhile)
+_quiet: st.SearchStrategy[Plan] = st.just({})
+_happens = st.sampled_from(Trouble) | st.sampled_from(Meanwhile)
+plans = _quiet | _quiet | st.dictionaries(st.integers(0, 3), _happens, min_size=1, max_size=2)
 
 usable: st.SearchStrategy[Any] = st.sampled_from(
     [
@@ -62,9 +59,10 @@ ends = st.sampled_from(
         RunReport(RunState.STOPPED),
     ]
 )
-lives = st.tuples(
-    owners, st.sampled_from(["short", "kept"]), scripts, st.booleans(), st.sampled_from(["new", "working", "asking"])
-)
-"""A task that is under way already: whose, of which tool, its script, whether sealed, and how far it is."""
+stages = st.sampled_from(["unstarted", "new", "working", "working", "cancelling", "asking", "held", "answered"])
+"""How far a task is when the rules begin to play with it."""
+lives = st.tuples(owners, st.sampled_from(["short", "kept"]), scripts, st.booleans(), st.booleans(), stages)
+"""A task that is under way already: whose, of which tool, its script, whether sealed and lagging, and how far it is."""
 
-steps_of_time = st.sampled_from([1, 400, 3_000, 10_000, 15_000, 25_000])
+# Milliseconds, or minus a number: to the moment of that number, of those to come that matter, or just beside it.
+waits = st.sampled_from([1, 400, 3_000, 10_000, 15_000, 25_000]) | st.integers(-9, -1)

@@ -21,28 +21,39 @@ from taskrail.task import Status
 from taskrail.testing import BUCKET, TABLE
 from tests.counts import LONG, count, sized
 from tests.property.machine import Machine, Worker
-from tests.property.outside import Died, Plan
-from tests.property.strategies import ends, lives, picks, plans, steps_of_time
+from tests.property.outside import Died, Plan, Trouble
+from tests.property.strategies import RIGHT, ends, lives, picks, plans, waits
 from tests.property.workers import WorkerRules
-from tests.property.world import SETTINGS, question
+from tests.property.world import SETTINGS, Ticket, question
 
 
 class TaskMachine(WorkerRules):
     """Clients, workers, the engine and the clock, and what must be true of it all."""
 
     @initialize(begun=st.lists(lives, min_size=1, max_size=2))
-    def begin(self, begun: list[tuple[str, str, list[str], bool, str]]) -> None:
+    def begin(self, begun: list[tuple[str, str, list[str], bool, bool, str]]) -> None:
         """Some tasks are under way already, so that something is there to go wrong."""
-        for owner, tool, script, sealed, stage in begun:
-            self.create(owner, tool, script, False, sealed, False, {})
-            task_id = self.tickets[-1].task_id
+        for owner, tool, script, sealed, lags, stage in begun:
+            if stage == "unstarted":
+                self.create(owner, tool, script, False, True, lags, {1: Trouble.DIES_BEFORE})
+                continue
+            self.create(owner, tool, script, False, sealed, lags, {})
             if stage != "new":
-                self.world.outside.new_process("worker")
-                task = self.world.reports.claim(task_id, 1, f"run:{run_name(task_id, 1)}", 1)
-                assert task is not None
-                if stage == "asking":
-                    task = self.world.reports.ask(task, {key: question(key) for key in "ab"}, 180_000, hold=False)
-                self.workers.append(Worker(task))
+                self._take_up(self.tickets[-1], stage)
+
+    def _take_up(self, ticket: Ticket, stage: str) -> None:
+        reports = self.world.reports
+        self.world.outside.new_process("worker")
+        task = reports.claim(ticket.task_id, 1, f"run:{run_name(ticket.task_id, 1)}", 1)
+        assert task is not None
+        if stage in ("asking", "held", "answered"):
+            task = reports.ask(task, {key: question(key) for key in "ab"}, 180_000, hold=stage == "held")
+        self.workers.append(Worker(task))
+        if stage == "answered":
+            self.send_answers(ticket, dict.fromkeys("ab", RIGHT), {})
+        elif stage == "cancelling":
+            self.world.outside.new_process("client")
+            self.world.rail.cancel(ticket.owner, ticket.task_id)
 
     @precondition(lambda self: self.living())
     @rule(pick=picks, report=ends, heard=st.booleans(), plan=plans)
@@ -79,17 +90,14 @@ class TaskMachine(WorkerRules):
         elif not after.expired(self.now):
             assert not after.run_open, "the end of a run was told, and its task waits on"
 
-    @rule(milliseconds=steps_of_time)
+    @rule(milliseconds=waits)
     def wait(self, milliseconds: int) -> None:
-        """Time passes."""
-        self.world.clock.advance(milliseconds)
-
-    @precondition(lambda self: self.moments())
-    @rule(pick=picks, off=st.sampled_from([-1, 0, 1]))
-    def wait_until(self, pick: int, off: int) -> None:
-        """Time passes to just before, at or just after a moment that matters."""
+        """Time passes: a little, or to just before, at or just after a moment that matters."""
         moments = self.moments()
-        self.world.clock.advance(max(0, moments[pick % len(moments)] + off - self.now))
+        if milliseconds < 0 and moments:
+            which, off = divmod(-1 - milliseconds, 3)
+            milliseconds = moments[which % len(moments)] + off - 1 - self.now
+        self.world.clock.advance(max(0, milliseconds))
 
     @invariant()
     def no_rule_is_broken(self) -> None:

@@ -24,10 +24,10 @@ class WorkerRules(ClientRules):
     """Workers, some of them superseded and not aware of it."""
 
     @precondition(lambda self: self.world.engine.runs)
-    @rule(pick=picks, attempt=attempts, plan=plans)
-    def claim(self, pick: int, attempt: int, plan: Plan) -> None:
+    @rule(pick=picks, which=attempts, plan=plans)
+    def claim(self, pick: int, which: str, plan: Plan) -> None:
         """A worker takes up a run, or finds that it is none of its business."""
-        task_id, run, attempt = self.work(pick, attempt)
+        task_id, run, attempt = self.work(pick, which)
         ticket, outside = self.world.tickets[task_id], self.world.outside
         before, expected = ticket.seen, self.claimable(ticket, run, attempt)
         outside.new_process("worker", plan)
@@ -36,7 +36,7 @@ class WorkerRules(ClientRules):
         except (StoreUnavailable, Died):
             assert outside.struck, "a claim failed though nothing happened"
             return
-        if not outside.struck:
+        if not outside.overtaken:
             assert (task is not None) == expected, "a worker was let into, or turned away from, the wrong run"
             assert expected or ticket.seen == before or self._let_go(before, ticket.seen)
         if task is not None:
@@ -73,11 +73,11 @@ class WorkerRules(ClientRules):
             assert name in task.steps, "an acknowledged step was not kept"
 
     @precondition(lambda self: self.workers)
-    @rule(pick=picks, keys=st.sampled_from([*KEYS, "ab", "bc"]), hold=st.booleans(), plan=plans)
-    def ask(self, pick: int, keys: str, hold: bool, plan: Plan) -> None:
-        """A worker asks, and ends its run or holds it open."""
+    @rule(pick=picks, keys=st.sampled_from([*KEYS, "ab", "bc"]), hold=st.booleans(), other=st.booleans(), plan=plans)
+    def ask(self, pick: int, keys: str, hold: bool, other: bool, plan: Plan) -> None:
+        """A worker asks, and ends its run or holds it open; it may use a key that stands for something else."""
         worker = self.workers[pick % len(self.workers)]
-        questions = {key: question(key) for key in keys}
+        questions = {key: question(key, "Something else?" if other else "") for key in keys}
         task = self._tell(worker, lambda: self.world.reports.ask(worker.task, questions, 180_000, hold=hold), plan)
         if task is not None:
             assert task.cancel_requested_at or set(questions) <= set(task.questions), "a question was not asked"
@@ -109,7 +109,7 @@ class WorkerRules(ClientRules):
         try:
             worker.task = tell()
         except RunLost:
-            assert not own or expired or outside.struck, "a worker lost its own run"
+            assert not own or expired or outside.overtaken, "a worker lost its own run"
             return None
         except (StoreUnavailable, Died) as error:
             assert outside.struck, "a report failed though nothing happened"
@@ -130,11 +130,11 @@ class WorkerRules(ClientRules):
         self.workers.pop(pick % len(self.workers))
 
     @precondition(lambda self: self.world.engine.runs)
-    @rule(pick=picks, attempt=attempts, answered=st.booleans(), plan=plans)
-    def run(self, pick: int, attempt: int, answered: bool, plan: Plan) -> None:
+    @rule(pick=picks, which=attempts, answered=st.booleans(), plan=plans)
+    def run(self, pick: int, which: str, answered: bool, plan: Plan) -> None:
         """A worker does a whole run by its script: to its end, to its question, or to its own death."""
         world = self.world
-        task_id, run, attempt = self.work(pick, attempt)
+        task_id, run, attempt = self.work(pick, which)
         ticket, name = world.tickets[task_id], run_name(task_id, run)
         expected = self.claimable(ticket, run, attempt)
         world.outside.new_process("worker", plan)

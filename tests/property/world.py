@@ -52,9 +52,9 @@ class Ids:
         return f"n{next(_numbers):x}"
 
 
-def question(key: str) -> Question:
-    """The one question that a key stands for."""
-    return form_question(key, f"What is {key}?", Form)
+def question(key: str, words: str = "") -> Question:
+    """The question that a key stands for, in words of its own unless others are given."""
+    return form_question(key, words or f"What is {key}?", Form)
 
 
 @dataclass
