@@ -26,7 +26,7 @@ JUNK: tuple[Any, ...] = (
     "tasks/cancel",
     "tools/call",
     "../../etc/passwd",
-    "s3://payloads/inputs/other/secret",
+    "s3://elsewhere/inputs/other/secret",
     "' OR 1=1 --",
     "task#" + "0" * 32,
     "F" * 32,

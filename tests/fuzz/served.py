@@ -40,7 +40,7 @@ class Watched(Front):
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Keep what is no fault of the network."""
-        error = sys.exception() if sys.version_info >= (3, 11) else sys.exc_info()[1]
+        error = sys.exception()
         if error is not None and not isinstance(error, OSError):
             self.broken.append(error)
 

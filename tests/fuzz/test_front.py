@@ -16,6 +16,8 @@ from tests.fuzz.mutations import TOKENS, mutated
 from tests.fuzz.served import Served, served
 from tests.fuzz.strategies import header_values
 
+pytestmark = pytest.mark.timeout(sized(60, 600))
+
 AT_ONCE = 8
 """Mutations of one drawn request, each on a connection of its own."""
 

@@ -17,6 +17,8 @@ from tests.fuzz.events import good_requests, http_event, meaning, rest_event
 from tests.fuzz.mutations import mutated, swapped
 from tests.fuzz.strategies import PATHS, mirrored, values
 
+pytestmark = pytest.mark.timeout(sized(60, 600))
+
 AT_ONCE = 12
 """Mutations of one drawn request: drawing costs more than sending."""
 

@@ -8,10 +8,12 @@ from collections.abc import Iterator
 import pytest
 
 from taskrail.wire import protocol
-from tests.counts import LONG, count
+from tests.counts import LONG, count, sized
 from tests.fuzz.bench import Bench, bench
 from tests.fuzz.events import good_requests, http_event, meaning
 from tests.fuzz.mutations import places
+
+pytestmark = pytest.mark.timeout(sized(60, 600))
 
 MOST_BODY = 6_000_000
 """Bytes of a body that the default settings read."""
