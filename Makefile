@@ -24,7 +24,7 @@ TYPED := $(wildcard functions/taskrail functions/handlers functions/tools functi
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help demo serve test test-races test-clients conformance lint format clean
+.PHONY: help demo serve test test-long test-races test-clients conformance lint format clean
 
 help: ## List the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' Makefile
@@ -37,6 +37,9 @@ serve: $(LOCAL) ## Run the whole kit on this machine (PORT=8321 CATALOGUE=catalo
 
 test: $(DEV) ## Run the tests that need no other environment (ARGS="-k name" and the like)
 	$(PY) -m pytest -n 2 -m "not clients and not conformance and not ministack" $(ARGS)
+
+test-long: $(DEV) ## Run the long forms of the fault table, the property test, the fuzz and the dying processes
+	TASKRAIL_LONG=1 $(PY) -m pytest -n 2 tests/property tests/faults tests/fuzz tests/chaos $(ARGS)
 
 test-races: $(DEV) $(MINISTACK) ## Run the long form of the races, on moto and on MiniStack
 	TASKRAIL_LONG=1 $(PY) -m pytest -n 2 -m races tests/races $(ARGS)

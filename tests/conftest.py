@@ -10,7 +10,7 @@ import os
 
 from hypothesis import HealthCheck, settings
 
-from tests.counts import pytest_sessionfinish, pytest_terminal_summary, pytest_testnodedown
+from tests.counts import SAME_EVERY_TIME, pytest_sessionfinish, pytest_terminal_summary, pytest_testnodedown
 
 __all__ = ["pytest_sessionfinish", "pytest_terminal_summary", "pytest_testnodedown"]
 
@@ -27,5 +27,7 @@ for name in ("AWS_PROFILE", "AWS_ENDPOINT_URL", "AWS_CONFIG_FILE", "AWS_SHARED_C
     os.environ.pop(name, None)
 
 # Examples are judged by what they show, not by how long a shared machine took for one.
-settings.register_profile("taskrail", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile(
+    "taskrail", deadline=None, derandomize=SAME_EVERY_TIME, suppress_health_check=[HealthCheck.too_slow]
+)
 settings.load_profile("taskrail")

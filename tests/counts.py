@@ -15,6 +15,9 @@ import pytest
 LONG = os.environ.get("TASKRAIL_LONG") == "1"
 """Whether the long forms run: CI sets ``TASKRAIL_LONG=1``; ``make test`` runs the short ones."""
 
+SAME_EVERY_TIME = "CI" in os.environ
+"""Whether hypothesis plays the same examples in every run: a red CI shows a change, not a lucky find."""
+
 _counts: Counter[str] = Counter()
 
 

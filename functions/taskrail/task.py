@@ -177,6 +177,9 @@ class Task:
         known = {**questions, **self.questions}
         if all(key in self.answers for key in known):
             return self
+        if self.status is Status.INPUT_REQUIRED and len(known) == len(self.questions):
+            # What is open already stays as it was asked; only the run may end with it now.
+            return self if hold else self.let_go()
         deadline = now + answer_within_ms
         return self._touched(
             now,

@@ -38,12 +38,13 @@ class ClientRules(Machine):
         large=st.booleans(),
         sealed=st.booleans(),
         lags=st.booleans(),
+        again=st.booleans(),
         plan=plans,
     )
     def create(
-        self, owner: str, tool: str, script: list[str], large: bool, sealed: bool, lags: bool, plan: Plan
+        self, owner: str, tool: str, script: list[str], large: bool, sealed: bool, lags: bool, again: bool, plan: Plan
     ) -> None:
-        """A client calls a tool; the call may go wrong anywhere."""
+        """A client calls a tool; the call may go wrong anywhere, and may come again at once."""
         world = self.world
         arguments = {"script": script, "pad": "x" * 5_000 if large else ""}
         until = self.now + 600_000 if sealed else None
@@ -54,6 +55,8 @@ class ClientRules(Machine):
         self._create(ticket, plan)
         if ticket.task_id:
             self.tickets.append(ticket)
+        if sealed and again:
+            self._create(ticket, {})
 
     @precondition(lambda self: self.sealed())
     @rule(pick=picks, plan=plans, own=own)

@@ -25,7 +25,7 @@ attempts = st.sampled_from(["next", "next", "next", "rival", "first", "late"])
 
 _quiet: st.SearchStrategy[Plan] = st.just({})
 _happens = st.sampled_from(Trouble) | st.sampled_from(Meanwhile)
-plans = _quiet | _quiet | st.dictionaries(st.integers(0, 3), _happens, min_size=1, max_size=2)
+plans = _quiet | _quiet | st.dictionaries(st.sampled_from([0, 1, 0, 1, 2, 3]), _happens, min_size=1, max_size=2)
 
 usable: st.SearchStrategy[Any] = st.sampled_from(
     [
@@ -59,7 +59,9 @@ ends = st.sampled_from(
         RunReport(RunState.STOPPED),
     ]
 )
-stages = st.sampled_from(["unstarted", "new", "working", "working", "cancelling", "asking", "held", "answered"])
+stages = st.sampled_from(
+    ["unstarted", "new", "working", "working", "cancelling", "asking", "held", "orphaned", "answered", "answered"]
+)
 """How far a task is when the rules begin to play with it."""
 lives = st.tuples(owners, st.sampled_from(["short", "kept"]), scripts, st.booleans(), st.booleans(), stages)
 """A task that is under way already: whose, of which tool, its script, whether sealed and lagging, and how far it is."""

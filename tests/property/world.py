@@ -159,8 +159,12 @@ class World:
             self.broken(str(error).split("\n")[0] or repr(error))
 
     def _check_cause(self, old: Task, new: Task) -> None:
-        """Nobody but its worker ends a run that is alive, in time and wanted."""
-        if new.open or not old.open or self.outside.actor == "worker" or old.status is not Status.WORKING:
+        """Nobody but its worker ends a run that is alive, in time and wanted, or a question that may be answered."""
+        if new.open or not old.open or self.outside.actor == "worker":
+            return
+        if old.status is Status.INPUT_REQUIRED:
+            overdue = old.answer_deadline is not None and self.clock.now() >= old.answer_deadline
+            assert overdue or new.status is Status.CANCELLED, "an open question was given up"
             return
         in_time = self.clock.now() < old.run_deadline
         cancelled = old.cancel_requested_at is not None or new.status is Status.CANCELLED

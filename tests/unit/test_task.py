@@ -144,6 +144,13 @@ class TestAsked:
         task = asking(A).answered({"a": "1"}, START + 2_000, budget_ms=BUDGET)
         assert task.asked({"a": A}, START + 3_000, answer_within_ms=ANSWER, budget_ms=BUDGET, hold=False) is task
 
+    def test_asked_again_an_open_question_stays_as_it_was(self) -> None:
+        task = asking(A, B)
+        assert task.asked({"a": A}, START + 9_000, answer_within_ms=ANSWER, budget_ms=BUDGET, hold=True) is task
+        held = asking(A, B, hold=True)
+        again = held.asked({"b": B}, START + 9_000, answer_within_ms=ANSWER, budget_ms=BUDGET, hold=False)
+        assert again == held.let_go()
+
     def test_nobody_is_asked_once_cancellation_was_requested(self) -> None:
         task = claimed().cancelling(START + 1)
         assert task.asked({"a": A}, START + 2, answer_within_ms=ANSWER, budget_ms=BUDGET, hold=False) is task
