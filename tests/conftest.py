@@ -7,6 +7,7 @@ Lambda and in the local stack.
 from __future__ import annotations
 
 import os
+import signal
 
 from hypothesis import HealthCheck, settings
 
@@ -25,6 +26,11 @@ os.environ.update(
 )
 for name in ("AWS_PROFILE", "AWS_ENDPOINT_URL", "AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE"):
     os.environ.pop(name, None)
+
+# Started in the background or under nohup, this process ignores these signals, and so would every process that it
+# starts: the tests that end a stack as Ctrl-C or a closed terminal does need them heard.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 # Examples are judged by what they show, not by how long a shared machine took for one.
 settings.register_profile(

@@ -130,7 +130,7 @@ class Runs:
         if task.run_open:
             self.stop(task)
         return self._changes.apply(
-            task, lambda t: endings.broken(t, endings.nobody_answered(t), now) if t.outstanding else t
+            task, _unless_moved_on(task, lambda t: endings.broken(t, endings.nobody_answered(t), now))
         )
 
     def _silent(self, task: Task, now: int) -> bool:
