@@ -144,10 +144,12 @@ class Task:
 
     def reported(self, progress: Progress | None, message: str | None, now: int) -> Task:
         """The run told how far it is."""
-        if not self.open or (progress == self.progress and message == self.status_message):
-            return self
+        # That cancellation was requested is told until the end.
         told = message if self.cancel_requested_at is None else self.status_message
-        return self._touched(now, progress=progress or self.progress, status_message=told)
+        reached = progress or self.progress
+        if not self.open or (reached == self.progress and told == self.status_message):
+            return self
+        return self._touched(now, progress=reached, status_message=told)
 
     def stepped(self, name: str, outcome: str) -> Task:
         """A step's outcome is remembered; the first one stays. Nothing that a client sees changes."""

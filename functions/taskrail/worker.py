@@ -196,8 +196,10 @@ class RunChannel:
 
     def _tell(self, report: Callable[[], Task], *, must: bool = True) -> bool:
         try:
-            self._task = report()
-            self._heard_at = self._reports.clock.now()
+            known, self._task = self._task, report()
+            # A report that changed nothing made no call: nothing was heard.
+            if self._task is not known:
+                self._heard_at = self._reports.clock.now()
         except RunLost:
             self.over = True
             raise RunSuperseded from None

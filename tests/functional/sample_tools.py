@@ -106,6 +106,20 @@ def publish(task: TaskContext, title: str) -> str:
     return f"{title}: {pages} pages published"
 
 
+def meanwhile() -> object:
+    """What happens beside a job that always tells the same; a test puts its own in its place."""
+    return None
+
+
+@tools.task(runs_on=WORK)
+def tell_the_same(task: TaskContext) -> str:
+    """Tell the same progress again and again."""
+    for _ in range(100):
+        meanwhile()
+        task.progress(1, 2, "Half of it")
+    return "never cancelled"
+
+
 @tools.task(runs_on=WORK)
 def publish_tracked(task: TaskContext, items: list[str]) -> str:
     """Go through items, then ask."""

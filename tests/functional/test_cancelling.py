@@ -5,7 +5,9 @@ from __future__ import annotations
 from taskrail.clock import seconds
 from taskrail.context import TaskContext
 from taskrail.engines import RunState
+from taskrail.task import Progress
 from taskrail.testing import Kit
+from tests.functional import sample_tools
 from tests.functional.sample_tools import done
 
 
@@ -88,4 +90,31 @@ def test_cancelled_stays_cancelled_when_the_worker_reports_completed(kit: Kit) -
         pass
     else:
         raise AssertionError("a late report must be refused")
+    assert task.poll() == before
+
+
+def test_a_job_that_always_tells_the_same_still_hears_of_its_cancellation(kit: Kit) -> None:
+    task = kit.call("tell_the_same")
+    kit.clock.on_sleep = lambda: None
+    told: list[int] = []
+
+    def cancel_at_the_third() -> None:
+        told.append(kit.clock.now())
+        if len(told) == 3:
+            task.cancel()
+        assert len(told) < 50, "the job was never told"
+
+    sample_tools.meanwhile = lambda: (kit.advance(seconds(1)), cancel_at_the_third())
+    assert kit.run_one(kit.engine.waiting.pop(0)) == "cancelled"
+    assert task.status == "cancelled"
+
+
+def test_progress_during_a_cancellation_moves_nothing_that_is_not_seen(kit: Kit) -> None:
+    task = kit.call("count", items=["a"])
+    mine = kit.runtime.rail.reports.claim(task.task_id, 1, "x", 1)
+    assert mine is not None
+    mine = kit.runtime.rail.reports.progress(mine, Progress(1), "one")
+    task.cancel()
+    before = task.poll()
+    kit.runtime.rail.reports.progress(mine, Progress(1), "another message")
     assert task.poll() == before
