@@ -6,13 +6,13 @@ engine (`taskrail.rail.runs`).
 
 from __future__ import annotations
 
-import inspect
 import logging
 import sys
 import threading
 from collections.abc import Callable, Mapping
 from typing import IO, Any
 
+from taskrail.calling import call_through
 from taskrail.context import JobCancelled, RunSuperseded, RunSuspended, TaskContext
 from taskrail.errors import (
     ArgumentsError,
@@ -330,19 +330,8 @@ def _call(tool: Tool, channel: RunChannel, context: TaskContext) -> Any:
     # An attempt after one that died may find that cancellation was requested meanwhile.
     channel.check()
     function = tool.load()
-    arguments = tool.signature.bind(channel.load(channel.task.arguments or "{}"))
-    for name, kind in tool.signature.injected:
-        if kind == "task":
-            arguments[name] = context
-    value = function(**arguments)
-    if inspect.isawaitable(value):
-        import asyncio
-
-        async def finish() -> Any:
-            return await value
-
-        value = asyncio.run(finish())
-    return value
+    bound = tool.signature.bind(channel.load(channel.task.arguments or "{}"))
+    return call_through(function, tool.signature.keywords(bound, task=context))
 
 
 def _tick(channel: RunChannel, reports: Reports, stop: threading.Event, remaining_ms: Callable[[], int] | None) -> None:
