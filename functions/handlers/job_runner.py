@@ -50,7 +50,7 @@ def __getattr__(name: str) -> Handler:
     if name != "handler":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from catalogue import server
-    from taskrail.runtime import from_environment
+    from taskrail.runtime import worker_from_environment
 
-    made = globals()["handler"] = bind(from_environment(server))
+    made = globals()["handler"] = bind(worker_from_environment(server))
     return made

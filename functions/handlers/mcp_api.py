@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from taskrail.access import Caller, identify
 from taskrail.wire.app import App
 
 if TYPE_CHECKING:
@@ -13,15 +14,17 @@ if TYPE_CHECKING:
 Handler = Callable[[dict[str, Any], Any], dict[str, Any]]
 
 
-def bind(runtime: Runtime) -> Handler:
+def bind(runtime: Runtime, identify: Callable[[Any], Caller] = identify) -> Handler:
     """A handler over a given runtime.
 
     Parameters
     ----------
     runtime
         The catalogue, the rail, the settings and the clock.
+    identify
+        Tells the caller of an event.
     """
-    app = App(runtime)
+    app = App(runtime, identify)
 
     def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
         """Answer one API Gateway event."""

@@ -12,20 +12,27 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from taskrail.call import Call
     from taskrail.clock import days, hours, minutes, seconds
-    from taskrail.compute import StepFunctions
+    from taskrail.compute import Batch, StepFunctions
     from taskrail.content import Audio, Image, Link, Resource, Text, ToolResult
     from taskrail.context import TaskContext
     from taskrail.errors import ProtocolError, ToolError
+    from taskrail.inputs import InputFile
     from taskrail.questions import Answer
     from taskrail.schema_headers import Header
-    from taskrail.server import TaskServer, Toolset
+    from taskrail.server import TaskServer
+    from taskrail.toolset import Toolset
+    from taskrail.work import ExistingJob, ExistingStateMachine
 
 __all__ = [
     "Answer",
     "Audio",
+    "Batch",
     "Call",
+    "ExistingJob",
+    "ExistingStateMachine",
     "Header",
     "Image",
+    "InputFile",
     "Link",
     "ProtocolError",
     "Resource",
@@ -45,9 +52,13 @@ __all__ = [
 _HOMES = {
     "Answer": "questions",
     "Audio": "content",
+    "Batch": "compute",
     "Call": "call",
+    "ExistingJob": "work",
+    "ExistingStateMachine": "work",
     "Header": "schema_headers",
     "Image": "content",
+    "InputFile": "inputs",
     "Link": "content",
     "ProtocolError": "errors",
     "Resource": "content",
@@ -57,7 +68,7 @@ _HOMES = {
     "Text": "content",
     "ToolError": "errors",
     "ToolResult": "content",
-    "Toolset": "server",
+    "Toolset": "toolset",
     "days": "clock",
     "hours": "clock",
     "minutes": "clock",

@@ -29,9 +29,12 @@ class Caller:
     ----------
     owner
         Opaque key of the principal; tasks belong to it.
+    anonymous
+        Whether nobody vouches for it, so that everybody is this one.
     """
 
     owner: str
+    anonymous: bool = False
 
 
 def identify(event: Any) -> Caller:
@@ -49,10 +52,10 @@ def identify(event: Any) -> Caller:
     """
     context = event.get("requestContext") if isinstance(event, Mapping) else None
     if not isinstance(context, Mapping):
-        return Caller(ANONYMOUS)
+        return Caller(ANONYMOUS, anonymous=True)
     identity = context.get("identity")
     vouched = isinstance(identity, Mapping) and any(identity.get(key) for key in _IDENTITY_KEYS)
     if context.get("authorizer") or vouched:
         _log.error("the API has an authorizer, but callers are not told apart yet: the request is refused")
         raise InternalError
-    return Caller(ANONYMOUS)
+    return Caller(ANONYMOUS, anonymous=True)

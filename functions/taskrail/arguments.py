@@ -6,11 +6,12 @@ import inspect
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any
+from types import new_class
+from typing import Annotated, Any, cast
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
+from pydantic import BaseModel, ConfigDict, Field, RootModel, ValidationError, create_model
 from pydantic.fields import FieldInfo
-from pydantic_core import PydanticUndefined
+from pydantic_core import PydanticSerializationError, PydanticUndefined
 
 from taskrail.errors import ArgumentsError, DeclarationError
 from taskrail.pydantic_schemas import SCHEMA_FAULTS, fault_text, without_warnings
@@ -60,6 +61,24 @@ class ArgumentsModel:
         ArgumentsError
             If they do not fit.
         """
+        valid = self._checked(arguments)
+        return {name: getattr(valid, field) for field, name in self.fields.items()}
+
+    def written(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """The arguments as plain JSON under their names on the wire, with the defaults of what was left out.
+
+        Raises
+        ------
+        ArgumentsError
+            If they do not fit.
+        """
+        valid = self._checked(arguments)
+        try:
+            return valid.model_dump(mode="json", by_alias=True, warnings="error")
+        except (PydanticSerializationError, ValueError, RecursionError):
+            raise ArgumentsError(("arguments: they hold something that JSON cannot carry",)) from None
+
+    def _checked(self, arguments: Mapping[str, Any]) -> BaseModel:
         try:
             valid = self._valid(arguments)
         except ValidationError as error:
@@ -69,7 +88,7 @@ class ArgumentsModel:
             raise ArgumentsError(_sentences(error, arguments)) from None
         if self.look_alikes is not None and (bool in self.look_alikes or _has_truth_value(arguments)):
             self._tell_truth_from_numbers(arguments)
-        return {name: getattr(valid, field) for field, name in self.fields.items()}
+        return valid
 
     def _tell_truth_from_numbers(self, arguments: Mapping[str, Any]) -> None:
         # pydantic looks choices up in a dict, where True finds 1; JSON Schema tells them apart.
@@ -141,6 +160,66 @@ def arguments_model(
     return ArgumentsModel(model, names, tidy, _look_alikes(tidy))
 
 
+def given_model(tool_name: str, model: type[BaseModel], descriptions: Mapping[str, str]) -> ArgumentsModel:
+    """A person's own model as the description of arguments.
+
+    Arguments that it does not have are refused, as they are for functions, unless its config says otherwise.
+
+    Parameters
+    ----------
+    tool_name
+        Name of the tool, for messages.
+    model
+        The model.
+    descriptions
+        What its docstring says about the fields; what `Field` says wins.
+
+    Raises
+    ------
+    DeclarationError
+        If it is no model of an object, JSON Schema cannot describe it, or a field is not called the same on
+        the way in and on the way out.
+    """
+    if issubclass(model, RootModel):
+        raise DeclarationError(tool_name, "input is a model with fields, not a RootModel; arguments have names")
+    for name, info in model.model_fields.items():
+        _wire_name(tool_name, name, info)
+    try:
+        config = ConfigDict() if "extra" in model.model_config else ConfigDict(extra="forbid")
+        strict = cast(
+            "type[BaseModel]",
+            new_class(
+                "Arguments", (model,), exec_body=lambda body: body.update(__module__=__name__, model_config=config)
+            ),
+        )
+        schema = without_warnings(strict, "validation")
+        written = without_warnings(strict, "serialization")
+    except SCHEMA_FAULTS as error:
+        raise DeclarationError(
+            tool_name,
+            f"input={model.__name__} cannot be told as JSON Schema ({fault_text(error)}); "
+            "take types that JSON can carry",
+        ) from None
+    lost = sorted(_names(schema) - _names(written))
+    if lost:
+        raise DeclarationError(
+            tool_name,
+            f"input: {lost[0]!r} is not called the same once it is written as JSON; the work reads what is written, "
+            "so give one alias=... for both and exclude nothing",
+        )
+    tidy = _tidy(tool_name, schema)
+    for name, info in model.model_fields.items():
+        inner = tidy["properties"].get(_wire_name(tool_name, name, info))
+        if name in descriptions and isinstance(inner, dict):
+            inner.setdefault("description", descriptions[name])
+    return ArgumentsModel(strict, {name: name for name in model.model_fields}, tidy, _look_alikes(tidy))
+
+
+def _names(schema: Mapping[str, Any]) -> set[str]:
+    """Names of all properties in a schema."""
+    return {name for inner in every_schema(schema) for name in inner.get("properties", ())}
+
+
 def _field_info(tool_name: str, name: str, annotation: Any, default: Any) -> FieldInfo:
     """What `Field` says about a parameter, in its annotation or as its default."""
     try:
@@ -191,7 +270,8 @@ def _tidy(tool_name: str, schema: dict[str, Any]) -> dict[str, Any]:
     ordered: dict[str, Any] = {"type": "object", "properties": plain.get("properties", {})}
     if plain.get("required"):
         ordered["required"] = plain["required"]
-    ordered["additionalProperties"] = False
+    if "additionalProperties" in plain:
+        ordered["additionalProperties"] = plain["additionalProperties"]
     if plain.get("$defs"):
         ordered["$defs"] = plain["$defs"]
     return with_headers_in_place(ordered)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import ClassVar, Protocol
+from typing import ClassVar, Literal, Protocol, get_args
 
-from taskrail.clock import days, milliseconds, minutes, seconds
+from taskrail.clock import days, hours, milliseconds, minutes, seconds
+
+Architecture = Literal["arm64", "x86_64"]
 
 # A Lambda function ends at 15 minutes; the difference is what the worker needs to load the job
 # and to report that time ran out before the engine cuts it off.
@@ -14,6 +16,29 @@ from taskrail.clock import days, milliseconds, minutes, seconds
 STEP_FUNCTIONS_LONGEST = minutes(14) + seconds(30)
 STEP_FUNCTIONS_MEMORY_MB = (128, 10_240)
 STEP_FUNCTIONS_QUEUE_MS = 60_000
+
+# What Fargate offers: memory in MB by vCPU.
+# https://docs.aws.amazon.com/batch/latest/APIReference/API_ResourceRequirement.html
+FARGATE_MEMORY_MB: dict[float, tuple[int, ...]] = {
+    0.25: (512, 1024, 2048),
+    0.5: tuple(range(1024, 4097, 1024)),
+    1: tuple(range(2048, 8193, 1024)),
+    2: tuple(range(4096, 16_385, 1024)),
+    4: tuple(range(8192, 30_721, 1024)),
+    8: tuple(range(16_384, 61_441, 4096)),
+    16: tuple(range(32_768, 122_881, 8192)),
+}
+
+# https://docs.aws.amazon.com/batch/latest/userguide/job_timeouts.html
+BATCH_TIMEOUT = (minutes(1), days(14))
+
+# https://docs.aws.amazon.com/batch/latest/APIReference/API_JobStateTimeLimitAction.html
+BATCH_QUEUE = (minutes(10), hours(24))
+
+# https://docs.aws.amazon.com/batch/latest/APIReference/API_EphemeralStorage.html
+BATCH_STORAGE_GB = (21, 200)
+
+BATCH_MOST_ATTEMPTS = 10
 
 # Moments are written as ISO 8601 with four digits of year, so that durations need a bound.
 LONGEST_DURATION = days(3650)
@@ -23,6 +48,11 @@ class Compute(Protocol):
     """What every place to run has in common; `runs_on` takes any of them."""
 
     engine: ClassVar[str]
+
+    @property
+    def attempts(self) -> int:
+        """How often a run is tried at most, each time with its whole `timeout`."""
+        ...
 
     @property
     def timeout(self) -> timedelta:
@@ -59,6 +89,7 @@ class StepFunctions:
 
     engine: ClassVar[str] = "step_functions"
     queue_ms: ClassVar[int] = STEP_FUNCTIONS_QUEUE_MS
+    attempts: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
         lowest, highest = STEP_FUNCTIONS_MEMORY_MB
@@ -75,13 +106,86 @@ class StepFunctions:
 
 
 @dataclass(frozen=True)
+class Batch:
+    """Run the job in a container on AWS Batch, with Fargate: hours of time, gigabytes of memory.
+
+    Parameters
+    ----------
+    vcpu
+        Virtual CPUs: 0.25, 0.5, 1, 2, 4, 8 or 16.
+    memory_mb
+        Memory in MB; which values there are depends on `vcpu`.
+    timeout
+        Longest time of one attempt, 1 minute to 14 days.
+    attempts
+        How often a run is tried when its machine is lost, 1 to 10; code that fails is not tried again.
+    spot
+        Run on spare capacity: cheaper, and any attempt may be interrupted with two minutes' notice.
+    architecture
+        ``arm64`` or ``x86_64``; the image must be built for it.
+    storage_gb
+        Disk in GB, 21 to 200; None for the 20 GB that Fargate gives anyway.
+    queue_within
+        How long a run may wait for its place, 10 minutes to 24 hours; one that waits longer is cancelled.
+
+    Raises
+    ------
+    ValueError
+        If a size is not on offer; the text says what is.
+    """
+
+    vcpu: float = 1
+    memory_mb: int = 2048
+    timeout: timedelta = timedelta(hours=1)
+    attempts: int = 3
+    spot: bool = False
+    architecture: Architecture = "arm64"
+    storage_gb: int | None = None
+    queue_within: timedelta = timedelta(hours=6)
+
+    engine: ClassVar[str] = "batch"
+
+    def __post_init__(self) -> None:
+        if isinstance(self.vcpu, bool) or not isinstance(self.vcpu, int | float) or self.vcpu not in FARGATE_MEMORY_MB:
+            raise ValueError(f"Batch(vcpu=...) is one of {', '.join(map(str, FARGATE_MEMORY_MB))}")
+        sizes = FARGATE_MEMORY_MB[self.vcpu]
+        if isinstance(self.memory_mb, bool) or not isinstance(self.memory_mb, int) or self.memory_mb not in sizes:
+            raise ValueError(f"Batch(memory_mb=...) with {self.vcpu} vCPU is one of {', '.join(map(str, sizes))}")
+        _check_between("Batch(timeout=...)", self.timeout, BATCH_TIMEOUT, "1 minute to 14 days")
+        _check_between("Batch(queue_within=...)", self.queue_within, BATCH_QUEUE, "10 minutes to 24 hours")
+        _check_whole("Batch(attempts=...)", self.attempts, 1, BATCH_MOST_ATTEMPTS)
+        if self.storage_gb is not None:
+            _check_whole("Batch(storage_gb=...)", self.storage_gb, *BATCH_STORAGE_GB)
+        if not isinstance(self.spot, bool):
+            raise ValueError("Batch(spot=...) is True or False")
+        if self.architecture not in get_args(Architecture):
+            raise ValueError(f"Batch(architecture=...) is {' or '.join(map(repr, get_args(Architecture)))}")
+
+    @property
+    def queue_ms(self) -> int:
+        """How long a run may wait for its place before it counts as lost, in milliseconds."""
+        return milliseconds(self.queue_within)
+
+
+def _check_between(name: str, duration: object, bounds: tuple[timedelta, timedelta], told: str) -> None:
+    checked_milliseconds(name, duration)
+    if not isinstance(duration, timedelta) or not bounds[0] <= duration <= bounds[1]:
+        raise ValueError(f"{name} is {told}")
+
+
+def _check_whole(name: str, number: object, lowest: int, highest: int) -> None:
+    if isinstance(number, bool) or not isinstance(number, int) or not lowest <= number <= highest:
+        raise ValueError(f"{name} is a whole number from {lowest} to {highest}")
+
+
+@dataclass(frozen=True)
 class Policy:
     """The durations of a task tool, in milliseconds.
 
     Parameters
     ----------
     timeout_ms
-        Longest time of one run.
+        Longest time of one attempt.
     queue_ms
         Allowance for the time before the run gets going.
     keep_result_ms
@@ -90,6 +194,8 @@ class Policy:
         How long a question stays open.
     poll_interval_ms
         Shortest interval that is suggested to clients between two reads.
+    attempts
+        How often a run is tried at most, each time with the whole of `timeout_ms`.
     """
 
     timeout_ms: int
@@ -97,11 +203,12 @@ class Policy:
     keep_result_ms: int | None
     answer_within_ms: int
     poll_interval_ms: int
+    attempts: int = 1
 
     @property
     def run_budget_ms(self) -> int:
-        """Milliseconds from the start of a run until it is out of time, queueing included."""
-        return self.timeout_ms + self.queue_ms
+        """Milliseconds from the start of a run until it is out of time, queueing and further attempts included."""
+        return self.timeout_ms * self.attempts + self.queue_ms
 
 
 def checked_milliseconds(name: str, duration: object) -> int:
@@ -157,4 +264,5 @@ def policy(
         keep_result_ms=None if keep_result is None else checked_milliseconds("keep_result", keep_result),
         answer_within_ms=checked_milliseconds("answer_within", answer_within),
         poll_interval_ms=checked_milliseconds("poll_interval", poll_interval),
+        attempts=runs_on.attempts,
     )

@@ -48,6 +48,10 @@ class RunSuperseded(Unwind):
     """The run is no longer this worker's; nothing that it still says counts."""
 
 
+class RunInterrupted(Unwind):
+    """This process has to end, the run does not: the next attempt goes on after the last finished step."""
+
+
 @dataclass(frozen=True)
 class Attachment:
     """A file beside the result: where it is, and how the client sees it."""

@@ -59,8 +59,37 @@ def form_schema(key: str, model: type[BaseModel]) -> dict[str, Any]:
         whole = model.model_json_schema(mode="validation")
     except PydanticUserError as error:
         raise QuestionError(f"question {key!r}: {model.__name__} has no JSON Schema: {error.message}") from None
-    definitions: dict[str, Any] = whole.get("$defs", {})
-    whole = _resolved(whole, definitions)
+    return form_by_hand(key, whole)
+
+
+def form_by_hand(key: str, schema: Mapping[str, Any]) -> dict[str, Any]:
+    """The ``requestedSchema`` of a form whose fields a JSON Schema describes.
+
+    Parameters
+    ----------
+    key
+        Key of the question, for messages.
+    schema
+        Of an object.
+
+    Raises
+    ------
+    QuestionError
+        If a field has a shape that no client could show, or it is no schema of an object.
+    """
+    if not isinstance(schema, Mapping) or not isinstance(schema.get("properties", {}), Mapping):
+        raise QuestionError(f"question {key!r}: the schema of a form describes an object and its properties")
+    definitions: dict[str, Any] = schema.get("$defs", {})
+    try:
+        whole = _resolved(schema, definitions)
+        return _form(key, whole, definitions)
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise QuestionError(f"question {key!r}: the schema of its form cannot be read") from error
+
+
+def _form(key: str, whole: Mapping[str, Any], definitions: Mapping[str, Any]) -> dict[str, Any]:
+    if whole.get("type") != "object":
+        raise QuestionError(f"question {key!r}: the schema of a form describes an object (type: object)")
     required = list(whole.get("required", ()))
     properties: dict[str, Any] = {}
     for name, field in whole.get("properties", {}).items():

@@ -160,14 +160,93 @@ class Payloads:
         ToolError
             It lies elsewhere, or is not there; the text says so without saying what else exists.
         """
-        prefix = f"s3://{self._bucket}/inputs/{owner}/"
-        name = uri.removeprefix(prefix)
-        if not uri.startswith(prefix) or not name or ".." in name.split("/"):
+        prefix = self.input_prefix(owner)
+        if not _is_below(uri, prefix):
             raise ToolError(f"A document must lie under {prefix}; this one does not.")
         try:
             return self.open_key(uri.removeprefix(f"s3://{self._bucket}/"))
         except PayloadGone as error:
             raise ToolError("There is no such document under your input prefix.") from error
+
+    def uri(self, pointer: str) -> str:
+        """The ``s3://`` URI of a pointer's object."""
+        return f"s3://{self._bucket}/{pointer.removeprefix(POINTER)}"
+
+    def input_prefix(self, owner: str) -> str:
+        """The URI prefix of the documents that an owner hands in."""
+        return f"s3://{self._bucket}/inputs/{owner}/"
+
+    def holds(self, uri: str) -> bool:
+        """Whether a URI points into this bucket."""
+        return f"{uri}/".startswith(f"s3://{self._bucket}/")
+
+    def is_input(self, uri: str, owner: str) -> bool:
+        """Whether a URI names a document under an owner's input prefix."""
+        return _is_below(uri, self.input_prefix(owner))
+
+    def result_uri(self, task: Task) -> str:
+        """Where the container of a task's run stores its result: below it, one object per job and attempt."""
+        return f"s3://{self._bucket}/{_results(task)}"
+
+    def result_key(self, task: Task, job: str, attempt: int) -> str:
+        """The key of the result that a job's attempt stores."""
+        return f"{_results(task)}/{safe_name(job)}/{attempt}/result.json"
+
+    def put_result(self, task: Task, job: str, attempt: int, text: str) -> None:
+        """Store the result of a container's attempt; it counts when the job ends.
+
+        Raises
+        ------
+        StoreUnavailable
+            The object could not be put.
+        """
+        self._put(self.result_key(task, job, attempt), text.encode(), "application/json")
+
+    def upload_link(self, key: str, *, seconds: int, mime_type: str | None = None, size: int | None = None) -> str:
+        """A presigned URL for putting an object: made locally, no call.
+
+        Parameters
+        ----------
+        key
+            Where it goes.
+        seconds
+            Life of the URL.
+        mime_type, size
+            The ``Content-Type`` and the length in bytes that the upload must have; None for any.
+        """
+        parameters: dict[str, Any] = {"Bucket": self._bucket, "Key": key}
+        if mime_type is not None:
+            parameters["ContentType"] = mime_type
+        if size is not None:
+            parameters["ContentLength"] = size
+        return self._client.generate_presigned_url("put_object", Params=parameters, ExpiresIn=seconds)
+
+    def new_input_key(self, owner: str, name: str) -> str:
+        """A key under an owner's input prefix that no other upload has."""
+        return f"inputs/{owner}/{self._ids.nonce()}/{safe_name(name)}"
+
+    def delete_all(self, task_id: str) -> None:
+        """Delete every object of a task.
+
+        Raises
+        ------
+        StoreUnavailable
+            Not all could be deleted.
+        """
+        from botocore.exceptions import BotoCoreError, ClientError
+
+        try:
+            pages = self._client.get_paginator("list_objects_v2").paginate(
+                Bucket=self._bucket, Prefix=f"tasks/{task_id}/"
+            )
+            for page in pages:
+                keys: Any = [{"Key": found["Key"]} for found in page.get("Contents", ())]
+                if keys:
+                    done = self._client.delete_objects(Bucket=self._bucket, Delete={"Objects": keys, "Quiet": True})
+                    if done.get("Errors"):
+                        raise StoreUnavailable("Some objects could not be deleted.")
+        except (ClientError, BotoCoreError) as error:
+            raise StoreUnavailable(type(error).__name__) from error
 
     def open_key(self, key: str) -> IO[bytes]:
         """The object's body as a stream.
@@ -177,17 +256,27 @@ class Payloads:
         PayloadGone, StoreUnavailable
             It is not there; or no answer.
         """
+        return self.open_sized(key)[0]
+
+    def open_sized(self, key: str) -> tuple[IO[bytes], int]:
+        """The object's body as a stream, and how many bytes it has.
+
+        Raises
+        ------
+        PayloadGone, StoreUnavailable
+            It is not there; or no answer.
+        """
         from botocore.exceptions import BotoCoreError, ClientError
 
         try:
-            body: IO[bytes] = self._client.get_object(Bucket=self._bucket, Key=key)["Body"]  # type: ignore[assignment]
+            answer: Any = self._client.get_object(Bucket=self._bucket, Key=key)
         except ClientError as error:
             if error.response.get("Error", {}).get("Code") in ("NoSuchKey", "404"):
                 raise PayloadGone("The object is no longer in the bucket.") from error
             raise StoreUnavailable(type(error).__name__) from error
         except BotoCoreError as error:
             raise StoreUnavailable(type(error).__name__) from error
-        return body
+        return answer["Body"], int(answer["ContentLength"])
 
     def _new_key(self, task: Task, label: str) -> str:
         """A key that no other write has or will have."""
@@ -200,6 +289,15 @@ class Payloads:
             self._client.put_object(Bucket=self._bucket, Key=key, Body=body, ContentType=mime_type)
         except (ClientError, BotoCoreError) as error:
             raise StoreUnavailable(type(error).__name__) from error
+
+
+def _results(task: Task) -> str:
+    return f"tasks/{task.task_id}/results/{task.run}"
+
+
+def _is_below(uri: str, prefix: str) -> bool:
+    name = uri.removeprefix(prefix)
+    return uri.startswith(prefix) and bool(name) and ".." not in name.split("/")
 
 
 def safe_name(name: str) -> str:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from taskrail.errors import QuestionError
-from taskrail.forms import form_problem, form_schema
+from taskrail.forms import form_by_hand, form_problem, form_schema
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -151,6 +151,27 @@ def form_question(key: str, message: str, model: type[BaseModel] | None = None) 
         raise QuestionError(f"question {key!r}: it needs a message for the person who answers it")
     schema = {"type": "object", "properties": {}} if model is None else form_schema(key, model)
     return Question(key, ELICITATION, {"mode": "form", "message": message, "requestedSchema": schema})
+
+
+def form_question_by_hand(key: str, message: str, schema: Mapping[str, Any] | None = None) -> Question:
+    """A question that a person answers by filling in a form that a JSON Schema describes.
+
+    Parameters
+    ----------
+    key, message
+        As for `form_question`.
+    schema
+        Schema of an object with flat, primitive properties; without one the question is a plain confirmation.
+
+    Raises
+    ------
+    QuestionError
+        If a client could not show the form; the text names the field and what to do.
+    """
+    if schema is None:
+        return form_question(key, message)
+    question = form_question(key, message)
+    return Question(key, ELICITATION, {**question.params, "requestedSchema": form_by_hand(key, schema)})
 
 
 def sampling_question(key: str, messages: Sequence[Mapping[str, Any]] | str, max_tokens: int, **more: Any) -> Question:

@@ -32,6 +32,7 @@ __all__ = [
     "Text",
     "ToolResult",
     "error_result",
+    "returns_from",
     "returns_of",
     "text_result",
     "to_json",
@@ -298,14 +299,34 @@ def returns_of(
     DeclarationError
         If the annotation cannot be told as JSON Schema, or the schema by hand is not valid.
     """
+    annotation = MISSING if output_schema is not None else hints_of(tool_name, function, names).returns
+    return returns_from(tool_name, annotation, output_schema)
+
+
+def returns_from(tool_name: str, annotation: Any, output_schema: dict[str, Any] | None = None) -> Returns:
+    """How values of a type become results.
+
+    Parameters
+    ----------
+    tool_name
+        Name of the tool, for messages.
+    annotation
+        The type; `MISSING` for whatever comes.
+    output_schema
+        A schema given by hand, in place of the type.
+
+    Raises
+    ------
+    DeclarationError
+        If the type cannot be told as JSON Schema, or the schema by hand is not valid.
+    """
     if output_schema is not None:
         try:
             check_handwritten(output_schema, needs_object=False)
         except ValueError as error:
             raise DeclarationError(tool_name, f"output_schema: {error}") from None
         return Returns(output_schema=output_schema, handwritten=True)
-    annotation = hints_of(tool_name, function, names).returns
-    if annotation in (MISSING, None, _NONE, Any, object, str) or _is_content(annotation):
+    if annotation in (MISSING, None, _NONE, Any, object, str) or is_content(annotation):
         return Returns()
     if typing.get_origin(annotation) is Annotated and typing.get_args(annotation)[0] is str:
         return Returns()
@@ -318,15 +339,15 @@ def returns_of(
     return Returns(wrapper, wrapped=True, annotation=annotation)
 
 
-def _is_content(annotation: Any) -> bool:
+def is_content(annotation: Any) -> bool:
     """Whether values of the annotation are content, or may be."""
     if isinstance(annotation, type):
         return issubclass(annotation, Content | ToolResult)
     origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
     if origin is Annotated:
-        return _is_content(arguments[0])
+        return is_content(arguments[0])
     if origin in (typing.Union, types.UnionType, list, tuple, Sequence):
-        return any(_is_content(argument) for argument in arguments)
+        return any(is_content(argument) for argument in arguments)
     return False
 
 

@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any
 
 from taskrail.clock import Clock, SystemClock
-from taskrail.engines import Engine
+from taskrail.engines import Engine, RunOrder, RunReport
 from taskrail.ids import Ids, RandomIds
 from taskrail.payloads import Payloads
+from taskrail.rail.approvals import Approvals
 from taskrail.rail.changes import Changes
+from taskrail.rail.cleanup import Cleanup
+from taskrail.rail.orders import Orders
+from taskrail.rail.outcomes import Outcomes
 from taskrail.rail.rail import Rail
+from taskrail.rail.remote import RemoteReports
+from taskrail.rail.repeats import Repeats
 from taskrail.rail.runs import Runs
 from taskrail.server import TaskServer
-from taskrail.settings import Settings
-from taskrail.store import Store
+from taskrail.settings import Settings, SettingsError
+from taskrail.signing import Signer
+from taskrail.store import Reservations, Store
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from mypy_boto3_dynamodb import DynamoDBClient
     from mypy_boto3_s3 import S3Client
 
@@ -34,14 +40,26 @@ class Runtime:
         The catalogue.
     rail
         The tasks.
+    remote
+        Takes the reports of workflows and containers.
+    cleanup
+        Ends what removed tasks leave behind.
+    approvals
+        Answers questions for whoever holds a token.
     settings, clock
         Limits, and the time.
+    secret
+        Gives the deployment's secret; asked for at its first use.
     """
 
     server: TaskServer
     rail: Rail
+    remote: RemoteReports
+    cleanup: Cleanup
+    approvals: Approvals
     settings: Settings
     clock: Clock
+    secret: Callable[[], str]
 
 
 def build(
@@ -69,10 +87,23 @@ def build(
     """
     clock = clock or SystemClock()
     ids = ids or RandomIds()
+    secret = _secret_of(settings)
+    signer = Signer(secret)
     changes = Changes(Store(dynamodb, settings.table), clock, ids)
     payloads = Payloads(s3, settings.bucket, ids)
-    runs = Runs(server, engines, changes, settings)
-    return Runtime(server, Rail(changes, runs, payloads, settings), settings, clock)
+    runs = Runs(server, engines, changes, settings, Orders(payloads, signer, settings.report_url), Outcomes(payloads))
+    repeats = Repeats(changes, Reservations(dynamodb, settings.table), payloads)
+    rail = Rail(changes, runs, payloads, settings, repeats)
+    return Runtime(
+        server=server,
+        rail=rail,
+        remote=RemoteReports(server, changes, runs, payloads, signer, settings),
+        cleanup=Cleanup(runs, payloads, repeats),
+        approvals=Approvals(rail, changes, signer),
+        settings=settings,
+        clock=clock,
+        secret=secret,
+    )
 
 
 def from_environment(server: TaskServer) -> Runtime:
@@ -83,14 +114,42 @@ def from_environment(server: TaskServer) -> Runtime:
     SettingsError
         The environment lacks something; the message names it.
     """
-    settings = Settings.from_environment()
-    engine = _Lazy(lambda: _step_functions(settings))
-    return build(
-        server, settings, dynamodb=client("dynamodb"), s3=lambda: client("s3"), engines={"step_functions": engine}
-    )
+    return _from(server, Settings.from_environment())
 
 
-def client(service: str, **more: Any) -> Any:
+def worker_from_environment(server: TaskServer) -> Runtime:
+    """The deployment as a worker sees it: without the secret, since a worker signs nothing.
+
+    Raises
+    ------
+    SettingsError
+        The environment lacks something; the message names it.
+    """
+    return _from(server, Settings.from_environment(worker=True))
+
+
+def _from(server: TaskServer, settings: Settings) -> Runtime:
+    engines: dict[str, Engine] = {
+        "step_functions": Lazy(lambda: _step_functions(settings), records_ids=False, stops_gently=False),
+        "batch": Lazy(lambda: _batch(settings), records_ids=True, stops_gently=True),
+    }
+    return build(server, settings, dynamodb=client("dynamodb"), s3=lambda: client("s3"), engines=engines)
+
+
+def _secret_of(settings: Settings) -> Callable[[], str]:
+    @cache
+    def secret() -> str:
+        if settings.secret:
+            return settings.secret
+        if settings.secret_arn is None:
+            raise SettingsError("This function signs tokens, so it needs TASKRAIL_SECRET or TASKRAIL_SECRET_ARN.")
+        text: str = client("secretsmanager").get_secret_value(SecretId=settings.secret_arn)["SecretString"]
+        return text
+
+    return secret
+
+
+def client(service: str, *, repeats: bool = True, **more: Any) -> Any:
     """A boto3 client whose time-outs and retries leave room for a second call in API Gateway's 29 s.
 
     A hung connection costs 1 s and a hung answer 2 s (S3: 3 s), three times at most, with up to 3 s of the
@@ -100,6 +159,8 @@ def client(service: str, **more: Any) -> Any:
     ----------
     service
         Name of the service.
+    repeats
+        Whether a call may be made again when its answer got lost. Without, there is one try of 5 s.
     more
         Handed to boto3 as they are, ``endpoint_url`` for instance.
     """
@@ -107,6 +168,8 @@ def client(service: str, **more: Any) -> Any:
     from botocore.config import Config
 
     config = Config(connect_timeout=1, read_timeout=2, retries={"mode": "standard", "total_max_attempts": 3})
+    if not repeats:
+        config = config.merge(Config(read_timeout=5, retries={"mode": "standard", "total_max_attempts": 1}))
     if service == "s3":
         # Signature 4 with the bucket in the path works for every endpoint, emulators included.
         config = config.merge(Config(signature_version="s3v4", read_timeout=3))
@@ -114,33 +177,59 @@ def client(service: str, **more: Any) -> Any:
     return make(service, config=config, **more)
 
 
-class _Lazy:
-    """An engine that is made at its first use: most requests are polls and need none."""
+class Lazy:
+    """An engine that is made at its first use: most requests are polls and need none.
 
-    def __init__(self, make: Callable[[], Engine]) -> None:
+    Parameters
+    ----------
+    make
+        Makes the engine.
+    records_ids, stops_gently
+        As that engine has them.
+    """
+
+    def __init__(self, make: Callable[[], Engine], *, records_ids: bool, stops_gently: bool) -> None:
+        self.records_ids = records_ids
+        self.stops_gently = stops_gently
         self._make = make
-        self._made: Engine | None = None
 
-    @property
+    @cached_property
     def _engine(self) -> Engine:
-        if self._made is None:
-            self._made = self._make()
-        return self._made
+        return self._make()
 
-    def start(self, tool: str, name: str, payload: dict[str, object], timeout_ms: int) -> str:
+    def start(self, order: RunOrder) -> str:
         """As `Engine.start`."""
-        return self._engine.start(tool, name, payload, timeout_ms)
+        return self._engine.start(order)
 
-    def stop(self, tool: str, name: str) -> bool:
+    def stop(self, tool: str, name: str, run_id: str | None) -> bool:
         """As `Engine.stop`."""
-        return self._engine.stop(tool, name)
+        return self._engine.stop(tool, name, run_id)
 
-    def describe(self, tool: str, name: str) -> Any:
+    def describe(self, tool: str, name: str, run_id: str | None) -> RunReport:
         """As `Engine.describe`."""
-        return self._engine.describe(tool, name)
+        return self._engine.describe(tool, name, run_id)
+
+    def resume(self, token: str, output: str) -> None:
+        """As `Engine.resume`."""
+        self._engine.resume(token, output)
+
+    def log_tail(self, tool: str, log: str, lines: int) -> tuple[str, ...]:
+        """As `Engine.log_tail`."""
+        return self._engine.log_tail(tool, log, lines)
 
 
 def _step_functions(settings: Settings) -> Engine:
+    from taskrail.engines.adopted import Adopted
     from taskrail.engines.step_functions import StepFunctions
 
-    return StepFunctions(client("stepfunctions"), settings.state_machines)
+    adopted = Adopted(lambda: client("resourcegroupstaggingapi"))
+    return StepFunctions(client("stepfunctions"), settings.state_machines, adopted)
+
+
+def _batch(settings: Settings) -> Engine:
+    from taskrail.engines.adopted import Adopted
+    from taskrail.engines.batch import Batch
+
+    adopted = Adopted(lambda: client("resourcegroupstaggingapi"))
+    # SubmitJob has no client token: repeated by the SDK, it would submit a second job.
+    return Batch(client("batch", repeats=False), settings.jobs, adopted, lambda: client("logs"))

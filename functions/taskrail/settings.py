@@ -6,6 +6,7 @@ import json
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from taskrail.errors import TaskrailError
 
@@ -14,6 +15,27 @@ _PREFIX = "TASKRAIL_"
 
 class SettingsError(TaskrailError):
     """The environment lacks a variable or holds one that cannot be used; the message names it."""
+
+
+def required(name: str, environ: Mapping[str, str] | None = None) -> str:
+    """The value of a variable that must be there.
+
+    Parameters
+    ----------
+    name
+        Of the variable.
+    environ
+        Variables to read in place of the process's own.
+
+    Raises
+    ------
+    SettingsError
+        It is missing or empty.
+    """
+    value = (os.environ if environ is None else environ).get(name)
+    if not value:
+        raise SettingsError(f"The environment variable {name} is missing.")
+    return value
 
 
 @dataclass(frozen=True)
@@ -27,9 +49,18 @@ class Settings:
     bucket
         Name of the S3 bucket that holds payloads too large for an item.
     secret
-        Key for the sealed state of pre-flight questions, at least 16 bytes. Never logged.
+        Key for the sealed state of pre-flight questions and for report tokens, at least 16 characters; empty
+        where `secret_arn` says where it is, and for workers, which need none. Never logged.
+    secret_arn
+        ARN of the secret in Secrets Manager, read at its first use.
     state_machines
-        ARN of the state machine of each Step Functions tool, by the tool's name.
+        ARN of the state machine of each Step Functions tool, by the tool's name; or ``tag:key=value``.
+    jobs
+        ``queue`` and ``definition`` of each Batch tool, by the tool's name: ARNs, names, or ``tag:key=value``.
+    report_url
+        Where containers report to; needed with container tools only.
+    event_bus
+        Name of the event bus that is told of tasks; None for none.
     allowed_origins
         Browser origins that may call, as ``https://host``; the API's own origin always may.
     wait_budget_ms
@@ -53,8 +84,12 @@ class Settings:
 
     table: str
     bucket: str
-    secret: str = field(repr=False)
+    secret: str = field(repr=False, default="")
+    secret_arn: str | None = None
     state_machines: Mapping[str, str] = field(default_factory=dict)
+    jobs: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    report_url: str | None = None
+    event_bus: str | None = None
     allowed_origins: tuple[str, ...] = ()
     wait_budget_ms: int = 15_000
     probe_after_ms: int = 15_000
@@ -67,19 +102,21 @@ class Settings:
 
     def __post_init__(self) -> None:
         """Refuse settings that cannot work."""
-        if len(self.secret) < 16:
+        if self.secret and len(self.secret) < 16:
             raise SettingsError(
                 f"{_PREFIX}SECRET must be at least 16 characters long; make one with `openssl rand -hex 32`."
             )
 
     @classmethod
-    def from_environment(cls, environ: Mapping[str, str] | None = None) -> Settings:
-        """Read ``TASKRAIL_TABLE``, ``TASKRAIL_BUCKET``, ``TASKRAIL_SECRET`` and the optional rest.
+    def from_environment(cls, environ: Mapping[str, str] | None = None, *, worker: bool = False) -> Settings:
+        """Read ``TASKRAIL_TABLE``, ``TASKRAIL_BUCKET``, ``TASKRAIL_SECRET`` or ``TASKRAIL_SECRET_ARN``, and the rest.
 
         Parameters
         ----------
         environ
             Variables to read in place of the process's own.
+        worker
+            Whether they are a worker's, which signs nothing and so has no secret.
 
         Raises
         ------
@@ -87,12 +124,6 @@ class Settings:
             A variable is missing or unusable; the message names it.
         """
         env = os.environ if environ is None else environ
-
-        def required(name: str) -> str:
-            value = env.get(_PREFIX + name)
-            if not value:
-                raise SettingsError(f"The environment variable {_PREFIX}{name} is missing.")
-            return value
 
         def number(name: str, default: int) -> int:
             text = env.get(_PREFIX + name)
@@ -102,12 +133,17 @@ class Settings:
                 raise SettingsError(f"The environment variable {_PREFIX}{name} must be a whole number above zero.")
             return int(text)
 
+        unsigned = worker or bool(env.get(_PREFIX + "SECRET_ARN"))
         origins = env.get(_PREFIX + "ALLOWED_ORIGINS", "")
         return cls(
-            table=required("TABLE"),
-            bucket=required("BUCKET"),
-            secret=required("SECRET"),
+            table=required(_PREFIX + "TABLE", env),
+            bucket=required(_PREFIX + "BUCKET", env),
+            secret=env.get(_PREFIX + "SECRET", "") if unsigned else required(_PREFIX + "SECRET", env),
+            secret_arn=env.get(_PREFIX + "SECRET_ARN") or None,
             state_machines=_arns(env.get(_PREFIX + "STATE_MACHINES", "{}")),
+            jobs=_jobs(env.get(_PREFIX + "JOBS", "{}")),
+            report_url=env.get(_PREFIX + "REPORT_URL") or None,
+            event_bus=env.get(_PREFIX + "EVENT_BUS") or None,
             allowed_origins=tuple(origin.strip() for origin in origins.split(",") if origin.strip()),
             wait_budget_ms=number("WAIT_BUDGET_MS", cls.wait_budget_ms),
             probe_after_ms=number("PROBE_AFTER_MS", cls.probe_after_ms),
@@ -120,14 +156,79 @@ class Settings:
         )
 
 
+@dataclass(frozen=True)
+class JobEnvironment:
+    """What a worker on Batch is told of the run that it is to do.
+
+    Parameters
+    ----------
+    task_id, run
+        Which run.
+    job_id, attempt
+        Batch's own id of the job, and which attempt of it this is, from 1.
+    """
+
+    task_id: str
+    run: int
+    job_id: str
+    attempt: int
+
+    @classmethod
+    def from_environment(cls, environ: Mapping[str, str] | None = None) -> JobEnvironment:
+        """Read ``TASKRAIL_TASK_ID``, ``TASKRAIL_RUN``, ``AWS_BATCH_JOB_ID`` and ``AWS_BATCH_JOB_ATTEMPT``.
+
+        Parameters
+        ----------
+        environ
+            Variables to read in place of the process's own.
+
+        Raises
+        ------
+        SettingsError
+            A variable is missing or unusable; the message names it.
+        """
+        env = os.environ if environ is None else environ
+        values: dict[str, str] = {}
+        for name in ("TASKRAIL_TASK_ID", "TASKRAIL_RUN", "AWS_BATCH_JOB_ID", "AWS_BATCH_JOB_ATTEMPT"):
+            values[name] = env.get(name, "")
+            if not values[name]:
+                raise SettingsError(f"The environment variable {name} is missing: a worker is started by AWS Batch.")
+        for name in ("TASKRAIL_RUN", "AWS_BATCH_JOB_ATTEMPT"):
+            if not values[name].isdecimal() or int(values[name]) == 0:
+                raise SettingsError(f"The environment variable {name} must be a whole number above zero.")
+        return cls(
+            task_id=values["TASKRAIL_TASK_ID"],
+            run=int(values["TASKRAIL_RUN"]),
+            job_id=values["AWS_BATCH_JOB_ID"],
+            attempt=int(values["AWS_BATCH_JOB_ATTEMPT"]),
+        )
+
+
 def _arns(text: str) -> dict[str, str]:
-    problem = SettingsError(
-        f"The environment variable {_PREFIX}STATE_MACHINES must be a JSON object of tool name to ARN."
-    )
+    value = _object("STATE_MACHINES", text, "tool name to ARN")
+    if not all(isinstance(arn, str) for arn in value.values()):
+        raise _no_object("STATE_MACHINES", "tool name to ARN")
+    return value
+
+
+def _jobs(text: str) -> dict[str, dict[str, str]]:
+    what = 'tool name to {"queue": ..., "definition": ...}'
+    value = _object("JOBS", text, what)
+    for names in value.values():
+        if not isinstance(names, dict) or not {"queue", "definition"} <= names.keys():
+            raise _no_object("JOBS", what)
+    return value
+
+
+def _object(name: str, text: str, what: str) -> dict[str, Any]:
     try:
         value = json.loads(text)
     except ValueError as error:
-        raise problem from error
-    if not isinstance(value, dict) or not all(isinstance(arn, str) for arn in value.values()):
-        raise problem
+        raise _no_object(name, what) from error
+    if not isinstance(value, dict):
+        raise _no_object(name, what)
     return value
+
+
+def _no_object(name: str, what: str) -> SettingsError:
+    return SettingsError(f"The environment variable {_PREFIX}{name} must be a JSON object of {what}.")

@@ -5,14 +5,17 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from taskrail.docstrings import docstring_of
 from taskrail.errors import DeclarationError
 from taskrail.hints import Hints, hints_of
 from taskrail.schema_headers import Header, HeaderParameter, headers_of
 
-__all__ = ["EVERYTHING", "Header", "HeaderParameter", "Kind", "Signature", "signature_of"]
+if TYPE_CHECKING:
+    from taskrail.inputs import S3Uri
+
+__all__ = ["EVERYTHING", "Header", "HeaderParameter", "Kind", "Signature", "signature_from", "signature_of"]
 
 Kind = Literal["task", "call"]
 
@@ -41,6 +44,10 @@ class Signature:
         Parameters of the function that take arguments, by their Python names.
     takes_more
         Whether the function has ``**kwargs``.
+    fills_in
+        Whether arguments that a caller left out get their defaults; else they stay away.
+    binder, writer
+        What `bind` and `written` do.
     """
 
     input_schema: dict[str, Any]
@@ -48,7 +55,9 @@ class Signature:
     injected: tuple[tuple[str, Kind], ...]
     parameters: tuple[str, ...] = ()
     takes_more: bool = False
+    fills_in: bool = True
     binder: Callable[[Mapping[str, Any]], dict[str, Any]] = field(default=dict, repr=False, compare=False)
+    writer: Callable[[Mapping[str, Any]], dict[str, Any]] = field(default=dict, repr=False, compare=False)
 
     def bind(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """The function's keyword arguments for the arguments of a call.
@@ -69,6 +78,32 @@ class Signature:
             If they do not fit the schema.
         """
         return self.binder(arguments)
+
+    def written(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """The arguments as JSON for work that is no Python function: checked, and with defaults if `fills_in`.
+
+        Parameters
+        ----------
+        arguments
+            As they came: a JSON object.
+
+        Raises
+        ------
+        ArgumentsError
+            If they do not fit the schema.
+        """
+        return self.writer(arguments)
+
+    def input_files(self, arguments: Mapping[str, Any]) -> list[S3Uri]:
+        """The arguments that name objects in S3, wherever they are; `inputs.s3_uris` has the details."""
+        from taskrail.inputs import s3_uris
+
+        return s3_uris(arguments, self.input_schema)
+
+    def always_has(self, name: str) -> bool:
+        """Whether `bind` gives this parameter a value whatever the arguments are."""
+        whole = name == EVERYTHING and EVERYTHING not in self.input_schema.get("properties", ())
+        return self.fills_in or whole or name in self.input_schema.get("required", ())
 
     def keywords(self, bound: Mapping[str, Any], **objects: Any) -> dict[str, Any]:
         """What to call this signature's function with.
@@ -131,11 +166,69 @@ def signature_of(
 
         model = arguments_model(tool_name, plain, hints.types, docstring_of(function).parameters)
         binder, input_schema = model.bind, model.schema
+    return Signature(
+        input_schema,
+        _headers(tool_name, input_schema),
+        injected,
+        tuple(parameter.name for parameter in plain),
+        takes_more,
+        fills_in=schema is None,
+        binder=binder,
+    )
+
+
+def signature_from(tool_name: str, given: Any) -> Signature:
+    """What work that is no Python function takes.
+
+    Parameters
+    ----------
+    tool_name
+        Name of the tool, for messages.
+    given
+        A pydantic model, whose fields a `before` hook takes by their names; a JSON Schema by hand, a dict;
+        or None for no arguments at all.
+
+    Raises
+    ------
+    DeclarationError
+        If it is none of these, or cannot describe arguments.
+    """
+    if isinstance(given, dict):
+        from taskrail.handwritten import handwritten_binder
+
+        binder = handwritten_binder(tool_name, given, (), takes_more=True)
+        open_ended = given.get("additionalProperties", True) is not False or "patternProperties" in given
+        return Signature(
+            given,
+            _headers(tool_name, given),
+            (),
+            tuple(given.get("properties", ())),
+            takes_more=open_ended,
+            fills_in=False,
+            binder=binder,
+            writer=binder,
+        )
+    from pydantic import BaseModel
+
+    from taskrail.arguments import arguments_model, given_model
+
+    if given is None:
+        model = arguments_model(tool_name, (), {}, {})
+    elif isinstance(given, type) and issubclass(given, BaseModel):
+        model = given_model(tool_name, given, docstring_of(given).parameters)
+    else:
+        raise DeclarationError(
+            tool_name, "input is a pydantic model, a JSON Schema (a dict), or None for no arguments at all"
+        )
+    headers = _headers(tool_name, model.schema)
+    return Signature(model.schema, headers, (), tuple(model.fields.values()), binder=model.bind, writer=model.written)
+
+
+def _headers(tool_name: str, schema: Mapping[str, Any]) -> tuple[HeaderParameter, ...]:
     try:
-        headers = headers_of(input_schema)
+        return headers_of(schema)
     except ValueError as error:
         raise DeclarationError(tool_name, str(error)) from None
-    return Signature(input_schema, headers, injected, tuple(parameter.name for parameter in plain), takes_more, binder)
 
 
 def hook_signature(
@@ -176,8 +269,13 @@ def hook_signature(
                 f"its before hook takes {parameter.name!r}, which the tool does not; a hook takes a Call "
                 f"(annotated so) and any of: {', '.join(tool.parameters) or 'nothing else'}",
             )
+        if known and parameter.default is inspect.Parameter.empty and not tool.always_has(parameter.name):
+            raise DeclarationError(
+                tool_name,
+                f"its before hook takes {parameter.name!r}, which callers may leave out; give it a default there",
+            )
         wanted.append(parameter.name)
-    return Signature(tool.input_schema, tool.headers, injected, tuple(wanted), takes_more, tool.bind)
+    return Signature(tool.input_schema, tool.headers, injected, tuple(wanted), takes_more, binder=tool.bind)
 
 
 def _check_parameters(tool_name: str, hints: Hints, *, by_hand: bool) -> bool:

@@ -54,7 +54,9 @@ class Task:
     """One task as its item holds it. Moments are milliseconds since the epoch.
 
     `arguments`, `result`, `error` and the values of `answers` and `steps` are stored texts: JSON, or
-    a pointer to an object (see `taskrail.payloads`).
+    a pointer to an object (see `taskrail.payloads`). `tokens` are the task tokens of states that wait for an
+    answer, by the key of their question, each until the answer was passed on. `reservation` is the key under
+    which repeated calls find this task.
     """
 
     task_id: str
@@ -83,12 +85,14 @@ class Task:
     questions: Mapping[str, Question] = field(default_factory=dict)
     answers: Mapping[str, str] = field(default_factory=dict)
     steps: Mapping[str, str] = field(default_factory=dict)
+    tokens: Mapping[str, str] = field(default_factory=dict, repr=False)
     cancel_requested_at: int | None = None
     probed_at: int | None = None
     missing_since: int | None = None
     sealed_until: int | None = None
     client: Mapping[str, Any] = field(default_factory=dict)
     traceparent: str | None = None
+    reservation: str | None = None
     schema: int = SCHEMA
     rev: int = 1
     nonce: str = ""
@@ -114,6 +118,11 @@ class Task:
     def expires_at(self) -> int | None:
         """The moment after which the task is unknown; None for never."""
         return None if self.ttl_ms is None else self.created_at + self.ttl_ms
+
+    @property
+    def due(self) -> dict[str, str]:
+        """The task tokens whose questions are answered, by key: the answers that are still to be passed on."""
+        return {key: token for key, token in self.tokens.items() if key in self.answers}
 
     def expired(self, now: int) -> bool:
         """Whether the task is unknown at that moment, whenever the table deletes it."""
@@ -141,6 +150,12 @@ class Task:
         return view
 
     # Moves. Each is legal only while the task is open; a terminal task comes back as it is.
+
+    def launched(self, run: int, run_id: str) -> Task:
+        """The engine's id of a run is known; the first one stays, or the one whose worker claims the run."""
+        if not self.open or self.run != run or self.run_id is not None:
+            return self
+        return replace(self, run_id=run_id)
 
     def reported(self, progress: Progress | None, message: str | None, now: int) -> Task:
         """The run told how far it is."""
@@ -193,6 +208,17 @@ class Task:
             ttl_ms=self._ttl_for(deadline + budget_ms),
         )
 
+    def awaited(self, key: str, token: str) -> Task:
+        """A state waits for the answer to a question with a task token; a new one takes an old one's place."""
+        if not self.open or key not in self.questions or self.tokens.get(key) == token:
+            return self
+        return replace(self, tokens={**self.tokens, key: token})
+
+    def passed_on(self, handed: Mapping[str, str]) -> Task:
+        """Answers have been handed to the states that waited with these tokens."""
+        left = {key: token for key, token in self.tokens.items() if handed.get(key) != token}
+        return self if len(left) == len(self.tokens) or not self.open else replace(self, tokens=left)
+
     def let_go(self) -> Task:
         """The run no longer waits for the answer: the next one will take it up."""
         if self.status is not Status.INPUT_REQUIRED or not self.run_open:
@@ -212,13 +238,25 @@ class Task:
         if task.outstanding:
             return task
         task = replace(task, status=Status.WORKING, status_message="The answer has arrived.", answer_deadline=None)
-        return task if self.run_open else task._next_run(now, budget_ms)
+        if not self.run_open:
+            return task._next_run(now, budget_ms)
+        if not self.tokens:
+            return task
+        # A state machine that waits does not work: its time begins anew.
+        deadline = max(task.run_deadline, now + budget_ms)
+        return replace(task, run_deadline=deadline, ttl_ms=task._ttl_for(deadline))
 
-    def cancelling(self, now: int) -> Task:
-        """Cancellation was asked for: settled at once where nobody is at work, told otherwise."""
+    def cancelling(self, now: int, *, unclaimed_works: bool = False) -> Task:
+        """Cancellation was asked for: settled at once where nobody is at work, told otherwise.
+
+        Parameters
+        ----------
+        unclaimed_works
+            Whether the work goes on without a claim: nothing of the kit's runs in a state machine or a container.
+        """
         if not self.open:
             return self
-        if not self.claimed or self.status is Status.INPUT_REQUIRED:
+        if not (self.claimed or unclaimed_works) or self.status is Status.INPUT_REQUIRED:
             return self.ended(Status.CANCELLED, now, message="Cancelled.")
         if self.cancel_requested_at is not None:
             return self
@@ -253,6 +291,7 @@ class Task:
             questions={},
             answers={},
             steps={},
+            tokens={},
         )
 
     def probed(self, now: int, *, missing: bool) -> Task:

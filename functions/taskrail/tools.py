@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import json
 import re
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import Any, Literal
 
-from taskrail.compute import Compute, Policy
+from taskrail.compute import Compute, Policy, checked_milliseconds, policy
 from taskrail.errors import DeclarationError
-from taskrail.results import Returns, returns_of
+from taskrail.results import ResultError, Returns, returns_of, to_json
 from taskrail.schemas import without_descriptions
 from taskrail.signature import Signature, signature_of
+from taskrail.work import Container, Workflow
 
 Mode = Literal["optional", "required", "forbidden"]
+Kind = Literal["inline", "task", "workflow", "container"]
 
 NAME = re.compile(r"[A-Za-z0-9_.-]{1,128}")
 JOB = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*(:[A-Za-z_]\w*)?")
@@ -59,7 +64,8 @@ class Tool:
     description
         What an agent reads.
     kind
-        ``inline``: answered inside the request; ``task``: a job.
+        ``inline``: answered inside the request; ``task``: a job in Python; ``workflow``: a state machine;
+        ``container``: an image on Batch.
     signature
         What it takes.
     returns
@@ -72,10 +78,16 @@ class Tool:
         Its durations; None for inline tools.
     runs_on
         Where it runs; None for inline tools.
+    work
+        What runs there, where that is no Python function.
+    dedupe_ms
+        How long a call with the same arguments gets the same task, in milliseconds; None for never.
     job
         Where the code of a heavy job lives, as ``package.module`` or ``package.module:function``.
     before
         The hook that runs inside the request before the task is created.
+    builtin
+        What the kit does itself in place of a function: ``upload``.
     before_signature
         What the hook takes.
     title, annotations, icons, meta
@@ -84,16 +96,19 @@ class Tool:
 
     name: str
     description: str
-    kind: Literal["inline", "task"]
+    kind: Kind
     signature: Signature
     returns: Returns
     mode: Mode
     function: Callable[..., Any]
     policy: Policy | None = None
     runs_on: Compute | None = None
+    work: Workflow | Container | None = None
+    dedupe_ms: int | None = None
     job: str | None = None
     before: Callable[..., Any] | None = None
     before_signature: Signature | None = None
+    builtin: Literal["upload"] | None = None
     title: str | None = None
     annotations: dict[str, Any] | None = None
     icons: list[dict[str, Any]] | None = None
@@ -117,6 +132,45 @@ class Tool:
             if value is not None:
                 entry[key] = value
         return entry
+
+    def stored_arguments(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """What a task keeps as its arguments.
+
+        Parameters
+        ----------
+        arguments
+            Of the call, as they came or as a `before` hook changed them.
+
+        Returns
+        -------
+        dict
+            A Python job's arguments as they are, since they are bound again where it runs. For other work the
+            checked arguments with their defaults, so that every path in a definition exists; a schema by hand
+            fills nothing in.
+
+        Raises
+        ------
+        ArgumentsError
+            If they do not fit the schema.
+        """
+        return dict(arguments) if self.work is None else self.signature.written(arguments)
+
+    def parameter_values(self, stored: Mapping[str, Any]) -> dict[str, str]:
+        """The values of a container's ``Ref::name`` placeholders.
+
+        Parameters
+        ----------
+        stored
+            From `stored_arguments`.
+
+        Returns
+        -------
+        dict
+            Texts as they are, numbers and truth values as JSON writes them, without what is absent or null.
+        """
+        names = self.work.parameters if isinstance(self.work, Container) else ()
+        values = {name: stored[name] for name in names if stored.get(name) is not None}
+        return {name: value if isinstance(value, str) else json.dumps(value) for name, value in values.items()}
 
     def load(self) -> Callable[..., Any]:
         """The function that does the work, imported if it lives elsewhere.
@@ -183,6 +237,88 @@ def check_name(name: object) -> str:
     if not isinstance(name, str) or not NAME.fullmatch(name):
         raise DeclarationError(str(name), "a name is 1 to 128 letters, digits, '_', '.' or '-'; give name='...'")
     return name
+
+
+def check_title(name: str, title: object) -> str | None:
+    """A tool's name for people, if it is one."""
+    if title is not None and (not isinstance(title, str) or not title.strip()):
+        raise DeclarationError(name, "title is a text that is not empty")
+    return title
+
+
+def check_description(name: str, text: object) -> str:
+    """A tool's description, if there is one."""
+    if not isinstance(text, str) or not text.strip():
+        raise DeclarationError(name, "it has no description for agents; write a docstring or give description='...'")
+    return text.strip()
+
+
+def check_mode(name: str, mode: object) -> Mode:
+    """How a job may be called, if it makes sense for one."""
+    if mode == "forbidden":
+        raise DeclarationError(name, "a job that may not be a task makes no sense; declare it with @tools.tool()")
+    if mode not in ("optional", "required"):
+        raise DeclarationError(name, "mode is 'optional' or 'required'")
+    return "optional" if mode == "optional" else "required"
+
+
+def check_meta(name: str, meta: object) -> dict[str, Any] | None:
+    """The ``_meta`` of a tool, if it is a JSON object."""
+    if meta is None:
+        return None
+    if not isinstance(meta, dict):
+        raise DeclarationError(name, "meta is a dict")
+    try:
+        to_json(meta)
+    except ResultError:
+        raise DeclarationError(name, "meta must be plain JSON") from None
+    return meta
+
+
+def check_dedupe(name: str, window: object) -> int | None:
+    """How long equal calls get the same task, in milliseconds."""
+    try:
+        return None if window is None else checked_milliseconds("dedupe", window)
+    except ValueError as error:
+        raise DeclarationError(name, str(error)) from None
+
+
+def check_policy(
+    name: str,
+    runs_on: Compute,
+    keep_result: timedelta | None,
+    answer_within: timedelta,
+    poll_interval: timedelta,
+    *,
+    depth: int,
+) -> Policy:
+    """The durations of a job, with a warning for results that are kept for ever.
+
+    Parameters
+    ----------
+    name
+        Name of the tool.
+    runs_on, keep_result, answer_within, poll_interval
+        As they were declared.
+    depth
+        How many calls away the declaration is, so that the warning names its line.
+
+    Raises
+    ------
+    DeclarationError
+        If one of them is zero, negative, too long or no duration.
+    """
+    try:
+        checked = policy(runs_on, keep_result, answer_within, poll_interval)
+    except ValueError as error:
+        raise DeclarationError(name, str(error)) from None
+    if keep_result is None:
+        warnings.warn(
+            f"tool {name!r}: keep_result=None keeps every ticket and result for ever, and they cost storage for ever",
+            UserWarning,
+            stacklevel=depth + 1,
+        )
+    return checked
 
 
 def check_annotations(name: str, annotations: object) -> dict[str, Any] | None:

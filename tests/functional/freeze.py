@@ -28,7 +28,7 @@ TRACE = f"00-{'ab' * 16}-{'cd' * 8}-01"
 
 def claimed(kit: Kit, task: Called, run: int = 1) -> Task:
     """The task, taken up by a worker."""
-    found = kit.runtime.rail.reports.claim(task.task_id, run, f"run:{run_name(task.task_id, run)}", 1)
+    found = kit.runtime.rail.reports.claim(task.task_id, run, run_name(task.task_id, run), 1)
     assert found is not None
     return found
 

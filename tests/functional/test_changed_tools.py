@@ -12,7 +12,7 @@ import pytest
 from pydantic import BaseModel
 
 from taskrail import StepFunctions, TaskContext, TaskServer, Toolset, hours, minutes
-from taskrail.engines import Engine, RunReport, RunState, run_name
+from taskrail.engines import Engine, RunOrder, RunReport, RunState, run_name
 from taskrail.errors import StartRefused
 from taskrail.runtime import build
 from taskrail.settings import Settings
@@ -35,19 +35,19 @@ class Machines(QueueEngine):
 
     tools: frozenset[str] = field(default_factory=frozenset)
 
-    def start(self, tool: str, name: str, payload: dict[str, object], timeout_ms: int) -> str:
+    def start(self, order: RunOrder) -> str:
         """Refuse what there is no machine for."""
-        if tool not in self.tools:
-            raise StartRefused(f"No state machine is configured for the tool {tool!r}.")
-        return super().start(tool, name, payload, timeout_ms)
+        if order.tool not in self.tools:
+            raise StartRefused(f"No state machine is configured for the tool {order.tool!r}.")
+        return super().start(order)
 
-    def stop(self, tool: str, name: str) -> bool:
+    def stop(self, tool: str, name: str, run_id: str | None) -> bool:
         """What there is no machine for does not go on."""
-        return tool not in self.tools or super().stop(tool, name)
+        return tool not in self.tools or super().stop(tool, name, run_id)
 
-    def describe(self, tool: str, name: str) -> RunReport:
+    def describe(self, tool: str, name: str, run_id: str | None) -> RunReport:
         """What there is no machine for is unknown."""
-        return super().describe(tool, name) if tool in self.tools else RunReport(RunState.NOT_FOUND)
+        return super().describe(tool, name, run_id) if tool in self.tools else RunReport(RunState.NOT_FOUND)
 
 
 @pytest.fixture(scope="module")

@@ -80,7 +80,7 @@ def test_a_claimed_run_that_ends_unheard_completes_as_an_error(kit: Kit, report:
     name = kit.engine.waiting[0]
     kit.runtime.rail.reports.claim(task.task_id, 1, name, 1)
     kit.engine.end(name, report)
-    kit.runtime.rail.run_ended(task.task_id, 1, report)
+    kit.runtime.rail.run_heard(task.task_id, 1, report)
     assert task.status == "completed"
     assert task.is_error
     assert says in task.text
@@ -92,7 +92,7 @@ def test_a_run_that_ends_without_report_and_reason_fails(kit: Kit, claimed: bool
     task = kit.call("count", items=["a"])
     if claimed:
         kit.runtime.rail.reports.claim(task.task_id, 1, "x", 1)
-    kit.runtime.rail.run_ended(task.task_id, 1, RunReport(RunState.SUCCEEDED if claimed else RunState.FAILED))
+    kit.runtime.rail.run_heard(task.task_id, 1, RunReport(RunState.SUCCEEDED if claimed else RunState.FAILED))
     assert task.status == "failed"
     assert task.error["code"] == -32603
 

@@ -99,10 +99,10 @@ def test_the_end_of_the_asking_run_changes_nothing(kit: Kit) -> None:
     task = kit.call("publish", title="Q3").run()
     before = task.poll()
     for state in RunState:
-        kit.runtime.rail.run_ended(task.task_id, 1, RunReport(state))
+        kit.runtime.rail.run_heard(task.task_id, 1, RunReport(state))
     assert task.poll() == before
     task.answer(approval={"publish": True})
-    kit.runtime.rail.run_ended(task.task_id, 1, RunReport(RunState.FAILED, "late"))
+    kit.runtime.rail.run_heard(task.task_id, 1, RunReport(RunState.FAILED, "late"))
     assert task.run().text == "Q3: 12 pages published"
 
 

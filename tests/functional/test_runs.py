@@ -77,19 +77,19 @@ def test_an_end_told_twice_late_and_out_of_order_settles_once(kit: Kit) -> None:
     task = kit.call("count", items=["a"])
     name = kit.engine.waiting.pop(0)
     kit.runtime.rail.reports.claim(task.task_id, 1, name, 1)
-    kit.runtime.rail.run_ended(task.task_id, 1, RunReport(RunState.RUNNING))
+    kit.runtime.rail.run_heard(task.task_id, 1, RunReport(RunState.RUNNING))
     assert task.status == "working"
-    kit.runtime.rail.run_ended(task.task_id, 1, RunReport(RunState.FAILED, "exit code 1"))
+    kit.runtime.rail.run_heard(task.task_id, 1, RunReport(RunState.FAILED, "exit code 1"))
     before = task.poll()
     for state in RunState:
-        kit.runtime.rail.run_ended(task.task_id, 1, RunReport(state, "later"))
+        kit.runtime.rail.run_heard(task.task_id, 1, RunReport(state, "later"))
     assert task.poll() == before
     assert "exit code 1" in task.text
 
 
 def test_an_end_for_a_task_that_nobody_knows_changes_nothing(kit: Kit) -> None:
     for task_id in ("f" * 32, "no id", ""):
-        kit.runtime.rail.run_ended(task_id, 1, RunReport(RunState.FAILED))
+        kit.runtime.rail.run_heard(task_id, 1, RunReport(RunState.FAILED))
     assert kit.scan() == []
 
 

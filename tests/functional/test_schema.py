@@ -142,7 +142,7 @@ def test_once_ended_it_takes_no_more_change(kit: Kit, name: str) -> None:
     before = item(kit, task)
     task.cancel().answer_with({"approval": freeze.ANSWER})
     run = int(before["run"]["N"])
-    kit.runtime.rail.run_ended(task.task_id, run, RunReport(RunState.FAILED, "late"))
+    kit.runtime.rail.run_heard(task.task_id, run, RunReport(RunState.FAILED, "late"))
     assert kit.runtime.rail.reports.claim(task.task_id, run, "late", 99) is None
     kit.advance(timedelta(minutes=30))
     task.poll()
@@ -188,7 +188,7 @@ def test_an_item_of_a_newer_layout_is_refused_and_not_changed(kit: Kit, name: st
     with pytest.raises(StoreUnavailable):
         kit.run_one(run_name(task.task_id, run), attempt=9)
     with pytest.raises(StoreUnavailable):
-        kit.runtime.rail.run_ended(task.task_id, run, RunReport(RunState.FAILED, "exit code 9"))
+        kit.runtime.rail.run_heard(task.task_id, run, RunReport(RunState.FAILED, "exit code 9"))
     assert item(kit, task) == before
 
 

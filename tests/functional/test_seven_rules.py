@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from taskrail.clock import hours, minutes, seconds
-from taskrail.engines import RunReport, RunState
+from taskrail.engines import RunOrder, RunReport, RunState
 from taskrail.errors import EngineUnavailable
 from taskrail.payloads import RESULT
 from taskrail.rail import endings
@@ -71,7 +71,7 @@ def test_rule_1_a_repeated_call_that_took_the_ticket_over_keeps_it(kit: Kit, mon
         monkeypatch.undo()
         took_over.append(kit.call("big_order", pages=400, answers=answers, state=first.state).task_id)
         kit.engine.refuse = True
-        return kit.engine.start("big_order", "another name", {}, 1)
+        return kit.engine.start(RunOrder("big_order", "another name", {}))
 
     monkeypatch.setattr(kit.engine, "start", refused_while_another_call_comes)
     kit.call("big_order", pages=400, answers=answers, state=first.state)
@@ -166,7 +166,7 @@ def test_rule_5_the_worker_reports_it(kit: Kit) -> None:
 def test_rule_5_the_engine_reports_the_end(kit: Kit) -> None:
     task = kit.call("count", items=["a"])
     claimed(kit, task.task_id)
-    kit.runtime.rail.run_ended(task.task_id, 1, RunReport(RunState.FAILED, "exit code 1"))
+    kit.runtime.rail.run_heard(task.task_id, 1, RunReport(RunState.FAILED, "exit code 1"))
     assert task.status == "completed"
 
 

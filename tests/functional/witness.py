@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
+from taskrail.engines import RunOrder
 from taskrail.testing import BUCKET, START, TABLE, VERSION, Kit
 
 OPEN = ("working", "input_required")
@@ -111,9 +112,9 @@ def witness(kit: Kit) -> Iterator[Witness]:
     made = Witness(kit)
     start = kit.engine.start
 
-    def started(tool: str, name: str, payload: dict[str, object], timeout_ms: int) -> str:
-        made.saw("engine", json.dumps([tool, name, payload, timeout_ms]))
-        return start(tool, name, payload, timeout_ms)
+    def started(order: RunOrder) -> str:
+        made.saw("engine", json.dumps([order.tool, order.name, order.input, order.environment, order.parameters]))
+        return start(order)
 
     kit.engine.start = started  # type: ignore[method-assign]
     events = kit.dynamodb.meta.events

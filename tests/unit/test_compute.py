@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from taskrail import StepFunctions, days, hours, minutes, seconds
-from taskrail.compute import LONGEST_DURATION, Policy, checked_milliseconds, policy
+from taskrail import Batch, StepFunctions, days, hours, minutes, seconds
+from taskrail.compute import FARGATE_MEMORY_MB, LONGEST_DURATION, Policy, checked_milliseconds, policy
 
 
 def test_step_functions_has_sizes_that_work_by_default() -> None:
@@ -67,3 +67,75 @@ def test_a_duration_never_becomes_zero_and_is_a_whole_number(duration: timedelta
     assert isinstance(length, int)
     assert length >= 1
     assert abs(length - duration / timedelta(milliseconds=1)) <= 0.5
+
+
+def test_batch_has_sizes_that_work_by_default() -> None:
+    runs_on = Batch()
+    assert (runs_on.vcpu, runs_on.memory_mb, runs_on.timeout) == (1, 2048, hours(1))
+    assert (runs_on.attempts, runs_on.spot, runs_on.architecture, runs_on.storage_gb) == (3, False, "arm64", None)
+    assert (runs_on.engine, runs_on.queue_ms) == ("batch", 6 * 3_600_000)
+
+
+@pytest.mark.parametrize(
+    ("vcpu", "lowest", "highest", "count"),
+    [
+        (0.25, 512, 2048, 3),
+        (0.5, 1024, 4096, 4),
+        (1, 2048, 8192, 7),
+        (2, 4096, 16_384, 13),
+        (4, 8192, 30_720, 23),
+        (8, 16_384, 61_440, 12),
+        (16, 32_768, 122_880, 12),
+    ],
+)
+def test_fargate_offers_these_sizes_and_no_others(vcpu: float, lowest: int, highest: int, count: int) -> None:
+    sizes = FARGATE_MEMORY_MB[vcpu]
+    assert (sizes[0], sizes[-1], len(sizes)) == (lowest, highest, count)
+    for memory in sizes:
+        assert Batch(vcpu=vcpu, memory_mb=memory).memory_mb == memory
+    for memory in (lowest - 1, lowest + 1, highest + 1024):
+        with pytest.raises(ValueError, match=rf"memory_mb=.*with {vcpu} vCPU is one of {lowest}, .*{highest}"):
+            Batch(vcpu=vcpu, memory_mb=memory)
+
+
+@pytest.mark.parametrize("vcpu", [0, 3, 32, -1, "1", None, True])
+def test_a_number_of_cpus_that_is_not_on_offer(vcpu: Any) -> None:
+    with pytest.raises(ValueError, match=r"Batch\(vcpu=...\) is one of 0.25, 0.5, 1, 2, 4, 8, 16"):
+        Batch(vcpu=vcpu)
+
+
+def test_bounds_of_batch() -> None:
+    assert Batch(timeout=minutes(1), queue_within=minutes(10), attempts=1, storage_gb=21)
+    assert Batch(
+        timeout=days(14), queue_within=hours(24), attempts=10, storage_gb=200, architecture="x86_64", spot=True
+    )
+
+
+@pytest.mark.parametrize(
+    ("wrong", "told"),
+    [
+        ({"memory_mb": 2048.0}, "memory_mb"),
+        ({"memory_mb": True}, "memory_mb"),
+        ({"timeout": seconds(59)}, "timeout=...\\) is 1 minute to 14 days"),
+        ({"timeout": days(15)}, "timeout=...\\) is 1 minute to 14 days"),
+        ({"timeout": 3600}, "timeout=...\\) is a duration"),
+        ({"queue_within": minutes(9)}, "queue_within=...\\) is 10 minutes to 24 hours"),
+        ({"queue_within": hours(25)}, "queue_within=...\\) is 10 minutes to 24 hours"),
+        ({"attempts": 0}, "attempts=...\\) is a whole number from 1 to 10"),
+        ({"attempts": 11}, "attempts"),
+        ({"attempts": True}, "attempts"),
+        ({"storage_gb": 20}, "storage_gb=...\\) is a whole number from 21 to 200"),
+        ({"storage_gb": 201}, "storage_gb"),
+        ({"spot": 1}, "spot"),
+        ({"architecture": "ARM64"}, "architecture=...\\) is 'arm64' or 'x86_64'"),
+    ],
+)
+def test_what_batch_does_not_offer(wrong: dict[str, Any], told: str) -> None:
+    with pytest.raises(ValueError, match=told):
+        Batch(**wrong)
+
+
+def test_every_attempt_has_the_whole_time() -> None:
+    made = policy(Batch(timeout=hours(2), attempts=3, queue_within=hours(1)), hours(24), days(7), seconds(5))
+    assert (made.timeout_ms, made.attempts, made.queue_ms) == (7_200_000, 3, 3_600_000)
+    assert made.run_budget_ms == 7 * 3_600_000

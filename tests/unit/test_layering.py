@@ -27,13 +27,15 @@ FLOORS: tuple[tuple[str, ...], ...] = (
         "taskrail.calling",
         "taskrail.pydantic_schemas",
     ),
-    ("taskrail.settings", "taskrail.schemas", "taskrail.hints", "taskrail.content"),
+    ("taskrail.settings", "taskrail.signing", "taskrail.schemas", "taskrail.hints", "taskrail.content"),
     ("taskrail.forms", "taskrail.schema_headers", "taskrail.handwritten"),
-    ("taskrail.questions", "taskrail.compute", "taskrail.results", "taskrail.arguments"),
-    ("taskrail.task", "taskrail.call"),
+    ("taskrail.questions", "taskrail.compute", "taskrail.results", "taskrail.arguments", "taskrail.inputs"),
+    ("taskrail.task", "taskrail.call", "taskrail.work", "taskrail.approval_page"),
     ("taskrail.context",),
     ("taskrail.signature",),
     ("taskrail.tools",),
+    ("taskrail.work_tools", "taskrail.uploads"),
+    ("taskrail.toolset",),
     ("taskrail.server",),
     ("taskrail.store", "taskrail.payloads", "taskrail.engines", "taskrail.access"),
     ("taskrail.rail",),
@@ -41,9 +43,9 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("taskrail.runtime",),
     ("taskrail.wire",),
     ("taskrail",),
-    ("tools", "jobs"),
+    ("tools", "jobs", "workflows"),
     ("catalogue",),
-    ("handlers", "taskrail.testing"),
+    ("handlers", "taskrail.testing", "taskrail.worker.__main__"),
     ("taskrail.pytest_plugin", "local", "infra"),
 )
 OURS = {unit.partition(".")[0] for floor in FLOORS for unit in floor}
@@ -160,7 +162,7 @@ def test_the_library_knows_neither_what_is_built_on_it_nor_the_tools() -> None:
     """`taskrail` stands alone: the floors above it are the user's, the machine's and the deployment's."""
     strangers = {"local", "infra", "tools", "jobs", "catalogue", "tests", "demo"}
     # A Lambda serves the catalogue of its own zip; the test harness does so unless it is given another.
-    doors = ("handlers.", "taskrail.testing", "taskrail.pytest_plugin")
+    doors = ("handlers.", "taskrail.testing", "taskrail.pytest_plugin", "taskrail.worker.__main__")
     found = [
         f"{name} imports {target}"
         for name, path in LIBRARY

@@ -17,7 +17,7 @@ CATALOGUE = """
 from __future__ import annotations
 from typing import Annotated
 from pydantic import BaseModel, Field
-from taskrail import Call, Header, StepFunctions, TaskServer, ToolError, Toolset, minutes
+from taskrail import Call, ExistingStateMachine, Header, StepFunctions, TaskServer, ToolError, Toolset, minutes
 {extra}
 tools = Toolset()
 
@@ -33,7 +33,10 @@ def count(region: Annotated[str, Header("Region")], pages: list[Page], call: Cal
 def render(task: TaskContext, pages: Annotated[int, Field(ge=1)]) -> Page:
     "Render."
 
-server = TaskServer("s", version="1", tools=[tools])
+tools.workflow("move", input=Page, existing=ExistingStateMachine(tag=("team", "a")), description="Move.")
+tools.container("convert", input=Page, image="image", parameters=("number",), description="Convert.")
+
+server = TaskServer("s", version="1", tools=[tools], uploads=True)
 for tool in server.tools.values():
     tool.wire()
 server.tools["count"].signature.bind({{"region": "eu", "pages": [{{"number": 1}}]}})
@@ -61,7 +64,9 @@ def test_importing_the_package_imports_nothing_else() -> None:
 
 
 def test_durations_cost_no_pydantic() -> None:
-    brought = imported_by("from taskrail import StepFunctions, ToolError, minutes")
+    brought = imported_by(
+        "from taskrail import Batch, ExistingJob, ExistingStateMachine, StepFunctions, ToolError, minutes"
+    )
     assert "pydantic" not in brought
     assert "inspect" not in brought - imported_by("import dataclasses")
 
@@ -81,5 +86,5 @@ def test_every_public_name_is_there(name: str) -> None:
 
 
 def test_an_unknown_name() -> None:
-    with pytest.raises(AttributeError, match="module 'taskrail' has no attribute 'Batch'"):
-        taskrail.Batch  # noqa: B018
+    with pytest.raises(AttributeError, match="module 'taskrail' has no attribute 'Fleet'"):
+        taskrail.Fleet  # noqa: B018

@@ -61,7 +61,11 @@ class Changes:
         return task
 
     def apply(self, task: Task, move: Move, *, tries: int = 1) -> Task:
-        """The task after the move, or as it is when the move finds nothing to change.
+        """The task after the move, or as it is when the move finds nothing to change: `change` without its sign."""
+        return self.change(task, move, tries=tries)[0]
+
+    def change(self, task: Task, move: Move, *, tries: int = 1) -> tuple[Task, bool]:
+        """The task after the move, and whether this very call changed it.
 
         A write whose outcome is unknown may be repeated (`tries`): it keeps its nonce, so that a
         repetition recognises itself.
@@ -86,9 +90,9 @@ class Changes:
         for _ in range(_TRIES):
             wanted = move(task)
             if wanted is task:
-                return task
+                return task, False
             try:
-                return self._write(task, wanted, tries)
+                return self._write(task, wanted, tries), True
             except Conflict as conflict:
                 task = self.visible(conflict.current, owner)
         raise StoreUnavailable("The task is changed by others faster than it can be written.")

@@ -7,6 +7,7 @@ reads names the exit code, the error or the limit, never a message or a trace of
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from taskrail.engines import RunReport, RunState
@@ -17,6 +18,22 @@ from taskrail.task import Status, Task
 
 LONGEST_MESSAGE = 500
 """Characters of a status message: it travels with every poll and stays in the item."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What work that is none of the kit's left behind at its end.
+
+    Parameters
+    ----------
+    result
+        Stored text of the call's result.
+    message
+        The task's last status message.
+    """
+
+    result: str
+    message: str
 
 
 def completed(task: Task, stored_result: str, message: str, now: int) -> Task:
@@ -50,7 +67,9 @@ def cancelled(task: Task, now: int) -> Task:
     return task.ended(Status.CANCELLED, now, message="Cancelled.")
 
 
-def run_ended(report: RunReport, run: int, now: int) -> Callable[[Task], Task]:
+def run_ended(
+    report: RunReport, run: int, now: int, *, goes_on: bool = True, outcome: Outcome | None = None
+) -> Callable[[Task], Task]:
     """The move for a run of which the engine says that it is over.
 
     A run that its worker has settled, or that a later one has followed, changes nothing. A run that
@@ -64,24 +83,41 @@ def run_ended(report: RunReport, run: int, now: int) -> Callable[[Task], Task]:
         Number of the run that ended.
     now
         Milliseconds since the epoch.
+    goes_on
+        Whether an answer starts another run; a state machine or a container ends for good.
+    outcome
+        What the work left behind, if anything.
     """
 
     def move(task: Task) -> Task:
         if not task.open or task.run != run or not task.run_open:
             return task
-        if task.status is Status.INPUT_REQUIRED:
+        if report.run_id is not None and task.run_id is not None and report.run_id != task.run_id:
+            return task
+        if task.status is Status.INPUT_REQUIRED and goes_on:
             return task.let_go()
+        if outcome is not None and report.state is RunState.SUCCEEDED:
+            return completed(task, outcome.result, outcome.message, now)
         if task.cancel_requested_at is not None:
             return cancelled(task, now)
+        if outcome is not None:
+            return completed(task, outcome.result, outcome.message, now)
         if report.state is RunState.TIMED_OUT:
             return broken(task, out_of_time(task), now)
         if report.state is RunState.STOPPED:
             return broken(task, f"The job was stopped from outside. Task {task.task_id}.", now)
-        if report.state is RunState.FAILED and task.claimed and report.reason:
+        if report.state is RunState.FAILED and report.reason and _began(task, report, goes_on):
             return broken(task, f"The job ended without a result: {report.reason}. Task {task.task_id}.", now)
-        return failed(task, now, message=_lost(task, report))
+        return failed(task, now, message=_lost(task, report, goes_on))
 
     return move
+
+
+def _began(task: Task, report: RunReport, claims: bool) -> bool:
+    """Whether the work had begun: a claim says so, or the engine where nothing claims."""
+    if claims or report.attempt is not None:
+        return task.claimed or bool(report.attempt)
+    return True
 
 
 def out_of_time(task: Task) -> str:
@@ -106,8 +142,8 @@ def vanished(task: Task, now: int) -> Task:
     return failed(task, now, message=f"The run of the job has vanished. Task {task.task_id}.")
 
 
-def _lost(task: Task, report: RunReport) -> str:
-    if task.claimed:
+def _lost(task: Task, report: RunReport, claims: bool) -> str:
+    if _began(task, report, claims):
         return f"The run of the job ended without a report. Task {task.task_id}."
     reason = f" ({report.reason})" if report.reason else ""
     return f"The job could not be placed{reason}. Task {task.task_id}."

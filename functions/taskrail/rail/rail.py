@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from taskrail.call import ClientInfo
+from taskrail.clock import iso
 from taskrail.engines import RunReport
 from taskrail.errors import (
     INTERNAL_ERROR,
@@ -25,6 +26,7 @@ from taskrail.questions import check_response
 from taskrail.rail import links
 from taskrail.rail.changes import Changes
 from taskrail.rail.endings import rpc_error
+from taskrail.rail.repeats import Repeats
 from taskrail.rail.reports import Reports
 from taskrail.rail.runs import Runs
 from taskrail.results import error_result
@@ -41,15 +43,17 @@ class Rail:
 
     Parameters
     ----------
-    changes, runs, payloads, settings
-        How tasks change, what happens to their runs, where large payloads are, and the limits.
+    changes, runs, payloads, settings, repeats
+        How tasks change, what happens to their runs, where large payloads are, the limits, and how repeated calls
+        find the task of the first.
     """
 
-    def __init__(self, changes: Changes, runs: Runs, payloads: Payloads, settings: Settings) -> None:
+    def __init__(self, changes: Changes, runs: Runs, payloads: Payloads, settings: Settings, repeats: Repeats) -> None:
         self._changes = changes
         self._runs = runs
         self._payloads = payloads
         self._settings = settings
+        self._repeats = repeats
         self.reports = Reports(changes, payloads, runs.budget_ms)
 
     def new_task_id(self) -> str:
@@ -66,6 +70,7 @@ class Rail:
         task_id: str | None = None,
         sealed_until: int | None = None,
         traceparent: str | None = None,
+        idempotency_key: str | None = None,
     ) -> Task:
         """Hang a ticket, start its work, hand it over: in that order.
 
@@ -79,16 +84,21 @@ class Rail:
             Until when that id may come again, in milliseconds since the epoch: the task stays that long.
         traceparent
             W3C trace context of the caller.
+        idempotency_key
+            The caller's own name for this call, where the tool gives repeated calls the same task.
 
         Returns
         -------
         Task
-            A task that `read` resolves, whose work has been started or will be by repair.
+            A task that `read` resolves, whose work has been started or will be by repair; that of an earlier
+            call where the tool says so.
 
         Raises
         ------
         NotStarted
             The engine refused; nothing is stored.
+        InvalidParams
+            The idempotency key was used with other arguments.
         TaskNotFound
             The id belongs to somebody else, or to a task that has expired.
         StoreUnavailable
@@ -97,13 +107,12 @@ class Rail:
         policy = tool.policy
         if policy is None or tool.runs_on is None:
             raise ValueError(f"{tool.name!r} is no task tool.")
-        task_id = task_id or self.new_task_id()
         now = self._changes.clock.now()
         ttl = None if policy.keep_result_ms is None else policy.run_budget_ms + policy.keep_result_ms
         if ttl is not None and sealed_until is not None:
             ttl = max(ttl, sealed_until - now)
         task = Task(
-            task_id=task_id,
+            task_id=task_id or self.new_task_id(),
             owner=owner,
             tool=tool.name,
             engine=tool.runs_on.engine,
@@ -119,7 +128,15 @@ class Rail:
             sealed_until=sealed_until,
             nonce=self._changes.ids.nonce(),
         )
-        task = replace(task, arguments=self._payloads.keep(task, "arguments", dump(arguments), SMALL))
+        if tool.dedupe_ms is not None:
+            # An id must not come back to life: nothing points to a task longer than it is sure to be there.
+            window = tool.dedupe_ms if policy.keep_result_ms is None else min(tool.dedupe_ms, policy.keep_result_ms)
+            held = self._repeats.find(task, arguments, idempotency_key, window)
+            if held.existing is not None:
+                return self._come_again(held.existing, owner, tool)
+            task = replace(task, task_id=held.task_id, reservation=held.key)
+        inline = 0 if tool.kind == "container" else SMALL
+        task = replace(task, arguments=self._payloads.keep(task, "arguments", dump(arguments), inline))
         try:
             self._changes.store.create(task)
         except Conflict as conflict:
@@ -188,9 +205,11 @@ class Rail:
             return
         now = self._changes.clock.now()
         budget = self._runs.budget_ms(task)
-        after = self._changes.apply(task, lambda t: t.answered(answers, now, budget_ms=budget))
-        if after.status is Status.WORKING and after.run > task.run and not after.claimed:
-            self._runs.start_next(after)
+        after, ours = self._changes.change(task, lambda t: t.answered(answers, now, budget_ms=budget))
+        if after.due:
+            self._runs.pass_on(after)
+        elif after.status is Status.WORKING and after.run > task.run and not after.claimed:
+            self._runs.start_next(after) if ours else self._runs.start_again(after)
 
     def cancel(self, owner: str, task_id: object) -> None:
         """Ask for the task's end: at once where nobody is at work, else by telling the work.
@@ -205,27 +224,84 @@ class Rail:
         task = self._find(owner, task_id)
         repaired = self._runs.repair(task)
         now = self._changes.clock.now()
-        after = self._changes.apply(repaired, lambda t: t.cancelling(now))
-        if after is not repaired and not after.open and repaired.run_open:
-            self._runs.stop(after)
+        works = not self._runs.claims(repaired)
+        after, ours = self._changes.change(repaired, lambda t: t.cancelling(now, unclaimed_works=works))
+        if not ours:
+            return
+        if not after.open:
+            if repaired.run_open:
+                self._runs.stop(after)
+        elif self._runs.stops_gently(after) and self._runs.stop(after):
+            # It had not begun, or is over already: nothing is left that could be told.
+            self._runs.end_cancelled(after)
 
-    def run_ended(self, task_id: str, run: int, report: RunReport) -> None:
-        """A run is over, says its engine: the second line, beside the worker's own report.
+    def input_prefix(self, owner: str) -> str:
+        """The URI prefix of the documents that a caller hands in."""
+        return self._payloads.input_prefix(owner)
+
+    def may_read(self, owner: str, uri: str, *, strictly: bool) -> bool:
+        """Whether a caller may hand in an ``s3://`` URI.
+
+        Parameters
+        ----------
+        owner, uri
+            The caller, and what it hands in.
+        strictly
+            Whether only a document of its own will do. Else a bucket that is none of the kit's is the job's concern,
+            whose permissions say what it may read.
+        """
+        return self._payloads.is_input(uri, owner) or not (strictly or self._payloads.holds(uri))
+
+    def offer_upload(
+        self,
+        owner: str,
+        filename: str,
+        content_type: str | None = None,
+        size_bytes: int | None = None,
+        *,
+        seconds: int,
+    ) -> dict[str, Any]:
+        """Where a caller may put one document; a presigned URL, made without a call.
+
+        Parameters
+        ----------
+        owner, filename
+            The caller, and what it calls the document.
+        content_type, size_bytes
+            What the upload must be; None for anything.
+        seconds
+            Life of the URL.
+        """
+        key = self._payloads.new_input_key(owner, filename)
+        url = self._payloads.upload_link(key, seconds=seconds, mime_type=content_type, size=size_bytes)
+        headers = {} if content_type is None else {"Content-Type": content_type}
+        if size_bytes is not None:
+            headers["Content-Length"] = str(size_bytes)
+        return {
+            "uri": self._payloads.uri(key),
+            "url": url,
+            "method": "PUT",
+            "headers": headers,
+            "expiresAt": iso(self._changes.clock.now() + seconds * 1_000),
+        }
+
+    def run_heard(self, task_id: str, run: int, report: RunReport) -> None:
+        """An engine tells of a run: the second line, beside the worker's own report.
 
         Told twice, late, or for a task that nobody knows any more, it changes nothing.
 
         Raises
         ------
-        StoreUnavailable
+        StoreUnavailable, EngineUnavailable
             Not settled; whoever tells must tell again.
         """
-        if not is_task_id(task_id) or not report.ended:
+        if not is_task_id(task_id):
             return
         task = self._changes.store.read(task_id)
         if task is None or task.expired(self._changes.clock.now()):
             return
         try:
-            self._runs.settle(task, run, report)
+            self._runs.heard(task, run, report)
         except TaskNotFound:
             return
 
@@ -236,10 +312,11 @@ class Rail:
 
     def _start_first(self, task: Task) -> Task:
         try:
-            self._runs.start(task)
+            return self._runs.start(task)
         except StartRefused as error:
             _log.error("task %s: the engine refused to start %s (%s)", task.task_id, task.tool, error)
             if self._take_back(task):
+                self._repeats.forget(task)
                 raise NotStarted from error
         except EngineUnavailable as error:
             _log.warning("task %s: it is unknown whether its run started (%s)", task.task_id, error)
@@ -267,7 +344,7 @@ class Rail:
                 # It was taken back meanwhile, since its start was refused: the same goes for this call.
                 raise NotStarted from error
             if task.run == 1 and task.open and not task.claimed:
-                self._runs.start_next(task)
+                task = self._runs.start_again(task)
         return task
 
     def _result(self, task: Task) -> dict[str, Any]:

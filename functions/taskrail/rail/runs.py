@@ -7,12 +7,16 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
+from dataclasses import replace
 
 from taskrail.engines import Engine, RunReport, RunState, run_name
-from taskrail.errors import EngineUnavailable, StartRefused, StoreUnavailable
+from taskrail.errors import EngineUnavailable, StartRefused, StoreUnavailable, TaskNotFound
+from taskrail.payloads import dump
 from taskrail.rail import endings
 from taskrail.rail.changes import Changes, Move
-from taskrail.server import TaskServer
+from taskrail.rail.orders import Orders
+from taskrail.rail.outcomes import Outcomes
+from taskrail.server import TaskServer, Tool
 from taskrail.settings import Settings
 from taskrail.task import Status, Task
 
@@ -33,21 +37,33 @@ class Runs:
         By the name that `runs_on` gives them.
     changes, settings
         How tasks are changed, and when silence becomes suspicious.
+    orders, outcomes
+        What engines are told about a run, and what the end of one means that nothing of the kit's reported.
     """
 
-    def __init__(self, server: TaskServer, engines: Mapping[str, Engine], changes: Changes, settings: Settings) -> None:
+    def __init__(
+        self,
+        server: TaskServer,
+        engines: Mapping[str, Engine],
+        changes: Changes,
+        settings: Settings,
+        orders: Orders,
+        outcomes: Outcomes,
+    ) -> None:
         self._server = server
         self._engines = engines
         self._changes = changes
         self._settings = settings
+        self._orders = orders
+        self._outcomes = outcomes
 
     def budget_ms(self, task: Task) -> int:
         """What a run of this task may take, queueing included, in milliseconds."""
         tool = self._server.get(task.tool)
         return _FORGOTTEN_TOOL_MS if tool is None or tool.policy is None else tool.policy.run_budget_ms
 
-    def start(self, task: Task) -> None:
-        """Start the task's current run by its name; again is as good as once.
+    def start(self, task: Task) -> Task:
+        """Start the task's current run by its name; the task, with the engine's id of the run where that is needed.
 
         Raises
         ------
@@ -61,15 +77,65 @@ class Runs:
             raise StartRefused(f"This deployment has no engine {task.engine!r}.")
         tool = self._server.get(task.tool)
         timeout_ms = _FORGOTTEN_TOOL_MS if tool is None or tool.policy is None else tool.policy.timeout_ms
-        payload: dict[str, object] = {"taskId": task.task_id, "run": task.run}
-        engine.start(task.tool, run_name(task.task_id, task.run), payload, timeout_ms)
+        try:
+            order = self._orders.order(task, tool, timeout_ms)
+        except StoreUnavailable as error:
+            raise EngineUnavailable("The arguments cannot be read just now.") from error
+        run_id = engine.start(order)
+        return self._record(task, engine, run_id) if engine.records_ids else task
 
-    def start_next(self, task: Task) -> None:
+    def start_next(self, task: Task) -> Task:
         """Start the run after an answer. Whatever goes wrong, the answer is kept and repair will start it."""
         try:
-            self.start(task)
+            return self.start(task)
         except (StartRefused, EngineUnavailable) as error:
             _log.warning("task %s: run %d is not started yet (%s)", task.task_id, task.run, error)
+            return task
+
+    def start_again(self, task: Task) -> Task:
+        """Start a run of which it is not known whether it was started.
+
+        A name that an engine has had once is no second run there; where names mean nothing (Batch), the engine is
+        asked first.
+        """
+        engine = self._engine(task)
+        if engine is not None and engine.records_ids:
+            if task.run_id is not None:
+                return task
+            try:
+                known = engine.describe(task.tool, run_name(task.task_id, task.run), None)
+            except EngineUnavailable as error:
+                _log.warning("task %s: run %d is not found yet (%s)", task.task_id, task.run, error)
+                return task
+            if known.run_id is not None:
+                return self._record(task, engine, known.run_id)
+        return self.start_next(task)
+
+    def _record(self, task: Task, engine: Engine, run_id: str) -> Task:
+        """Keep the engine's id of a run. Without it the engine's events, or a look by name, will find the run."""
+        try:
+            after = self._changes.apply(task, lambda t: t.launched(task.run, run_id))
+        except (StoreUnavailable, TaskNotFound) as error:
+            _log.warning("task %s: the id of run %d is not recorded (%s)", task.task_id, task.run, error)
+            return task
+        self._end_double(after, task.run, run_id, engine)
+        return after
+
+    def _end_double(self, task: Task, run: int, run_id: str, engine: Engine) -> None:
+        """Stop a container that is not the recorded one: nothing in it would end it. A worker ends itself."""
+        current = task.open and task.run == run
+        if self.claims(task) or (current and task.run_id in (None, run_id)):
+            return
+        _log.warning("task %s: job %s is not the one that counts; stopping it", task.task_id, run_id)
+        try:
+            engine.stop(task.tool, run_name(task.task_id, run), run_id)
+        except EngineUnavailable as error:
+            _log.warning("task %s: job %s may go on (%s)", task.task_id, run_id, error)
+
+    def claims(self, task: Task) -> bool:
+        """Whether a worker of the kit's claims the task's runs; nothing does in a state machine or a container."""
+        tool = self._server.get(task.tool)
+        return tool is None or tool.work is None
 
     def stop(self, task: Task) -> bool:
         """Stop the task's current run; True once it is known not to go on."""
@@ -77,20 +143,85 @@ class Runs:
         if engine is None:
             return True
         try:
-            return engine.stop(task.tool, run_name(task.task_id, task.run))
+            return engine.stop(task.tool, run_name(task.task_id, task.run), task.run_id)
         except EngineUnavailable as error:
             _log.warning("task %s: run %d may not have been stopped (%s)", task.task_id, task.run, error)
             return False
+
+    def stop_removed(self, task: Task) -> bool:
+        """Stop the run of a task whose item is gone; True once that is done, or on its way where a stop takes time."""
+        engine = self._engine(task)
+        if engine is None:
+            return True
+        try:
+            stopped = engine.stop(task.tool, run_name(task.task_id, task.run), task.run_id)
+        except EngineUnavailable as error:
+            _log.warning("task %s: its run may go on after its end (%s)", task.task_id, error)
+            return False
+        return stopped or engine.stops_gently
+
+    def stops_gently(self, task: Task) -> bool:
+        """Whether stopping the task's run tells the work and leaves it time to clean up."""
+        engine = self._engine(task)
+        return engine is not None and engine.stops_gently
+
+    def pass_on(self, task: Task) -> Task:
+        """Hand answers to the states that wait for them. Whatever goes wrong, repair will do it.
+
+        Raises
+        ------
+        TaskNotFound
+            It expired meanwhile.
+        """
+        due, engine = task.due, self._engine(task)
+        if not due or engine is None:
+            return task
+        try:
+            for key, token in due.items():
+                engine.resume(token, dump(self._orders.answer(task, key)))
+            return self._changes.apply(task, lambda t: t.passed_on(due))
+        except (EngineUnavailable, StoreUnavailable) as error:
+            _log.warning("task %s: an answer is not passed on yet (%s)", task.task_id, error)
+            return task
 
     def settle(self, task: Task, run: int, report: RunReport) -> Task:
         """Let the end of a run be known to its task.
 
         Raises
         ------
-        TaskNotFound, StoreUnavailable
+        TaskNotFound, StoreUnavailable, EngineUnavailable
             The task is gone; or the outcome is unknown.
         """
-        return self._changes.apply(task, endings.run_ended(report, run, self._changes.clock.now()))
+        tool, engine = self._server.get(task.tool), self._engine(task)
+        if engine is None or not engine.records_ids:
+            # Names are ids there: however a worker called its run, there is no other of that name.
+            report = replace(report, run_id=None)
+        outcome = None
+        if tool is not None and tool.work is not None and _concerns(task, run, report):
+            outcome = self._outcome(task, tool, report)
+        now = self._changes.clock.now()
+        goes_on = self.claims(task)
+        return self._changes.apply(task, endings.run_ended(report, run, now, goes_on=goes_on, outcome=outcome))
+
+    def heard(self, task: Task, run: int, report: RunReport) -> Task:
+        """Let an engine's news of a run be known to its task: its id, its end, or that it is one too many.
+
+        Raises
+        ------
+        TaskNotFound, StoreUnavailable, EngineUnavailable
+            As in `settle`.
+        """
+        engine = self._engine(task)
+        if engine is not None and engine.records_ids and report.run_id is not None:
+            run_id = report.run_id
+            task = self._changes.apply(task, lambda t: t.launched(run, run_id))
+            if not report.ended:
+                self._end_double(task, run, run_id, engine)
+        return self.settle(task, run, report) if report.ended else task
+
+    def _outcome(self, task: Task, tool: Tool, report: RunReport) -> endings.Outcome | None:
+        engine = self._engine(task)
+        return None if engine is None else self._outcomes.outcome(task, tool, report, engine)
 
     def repair(self, task: Task) -> Task:
         """The task after whatever its silence calls for; a fresh one comes back at once, without a call.
@@ -104,13 +235,16 @@ class Runs:
             return task
         now = self._changes.clock.now()
         try:
+            if task.due and now - task.updated_at >= self._settings.missing_grace_ms:
+                # Whoever recorded the answer died before it was handed over.
+                task = self.pass_on(task)
             if task.status is Status.INPUT_REQUIRED:
                 return self._repair_question(task, now)
             if (
                 task.cancel_requested_at is not None
                 and now - task.cancel_requested_at >= self._settings.cancel_grace_ms
             ):
-                return self._end_deaf_work(task, now)
+                return self._end_deaf_work(task)
             if now >= task.run_deadline:
                 self.stop(task)
                 return self._changes.apply(
@@ -137,9 +271,18 @@ class Runs:
         since = max(task.updated_at, task.run_started_at, task.probed_at or 0)
         return now - since >= (self._settings.missing_grace_ms if task.missing_since else self._settings.probe_after_ms)
 
-    def _end_deaf_work(self, task: Task, now: int) -> Task:
-        if not self.stop(task):
-            return task
+    def _end_deaf_work(self, task: Task) -> Task:
+        return self.end_cancelled(task) if self.stop(task) else task
+
+    def end_cancelled(self, task: Task) -> Task:
+        """Settle a task whose cancelled work is known not to go on.
+
+        Raises
+        ------
+        TaskNotFound, StoreUnavailable
+            As in `settle`.
+        """
+        now = self._changes.clock.now()
         return self._changes.apply(
             task, lambda t: endings.cancelled(t, now) if t.cancel_requested_at is not None else t
         )
@@ -149,26 +292,39 @@ class Runs:
         if engine is None:
             gone = _unless_moved_on(task, lambda t: endings.orphaned(t, now, missing="engine"))
             return self._changes.apply(task, gone)
-        report = engine.describe(task.tool, run_name(task.task_id, task.run))
+        report = engine.describe(task.tool, run_name(task.task_id, task.run), task.run_id)
         if report.ended:
             return self.settle(task, task.run, report)
         if report.state is RunState.RUNNING:
-            return self._changes.apply(task, _unless_moved_on(task, lambda t: t.probed(now, missing=False)))
+            return self._changes.apply(task, _unless_moved_on(task, lambda t: _found(t, report, now, engine)))
         if task.missing_since is None:
             return self._changes.apply(task, _unless_moved_on(task, lambda t: t.probed(now, missing=True)))
         if task.status is Status.INPUT_REQUIRED:
             return self._changes.apply(task, _unless_moved_on(task, lambda t: t.let_go()))
-        if task.claimed:
+        if task.claimed or task.run_id is not None:
             return self._changes.apply(task, _unless_moved_on(task, lambda t: endings.vanished(t, now)))
         tool = self._server.get(task.tool)
         if tool is None or tool.policy is None:
             return self._changes.apply(task, _unless_moved_on(task, lambda t: endings.orphaned(t, now, missing="tool")))
         _log.warning("task %s: run %d was never started; starting it", task.task_id, task.run)
-        self.start_next(task)
+        task = self.start_next(task)
         return self._changes.apply(task, _unless_moved_on(task, lambda t: t.probed(now, missing=False)))
 
     def _engine(self, task: Task) -> Engine | None:
         return self._engines.get(task.engine)
+
+
+def _concerns(task: Task, run: int, report: RunReport) -> bool:
+    """Whether an ended run is the task's current one, so that what it left behind is worth a look."""
+    known = report.run_id is None or task.run_id in (None, report.run_id)
+    return task.open and task.run == run and task.run_open and known
+
+
+def _found(task: Task, report: RunReport, now: int, engine: Engine) -> Task:
+    found = task.probed(now, missing=False)
+    if engine.records_ids and report.run_id is not None:
+        return found.launched(found.run, report.run_id)
+    return found
 
 
 def _unless_moved_on(seen: Task, move: Move) -> Move:

@@ -52,7 +52,7 @@ class App:
         self._clock = runtime.clock
         self._find_tool = server.tools.get
         self._envelope = Envelope(server_info(server))
-        self._methods = Methods(server, runtime.rail, runtime.clock, Sealer(runtime.settings.secret))
+        self._methods = Methods(server, runtime.rail, runtime.clock, Sealer(runtime.secret))
         parameters = (header.name for tool in server.tools.values() for header in tool.signature.headers)
         self._cors = Cors(runtime.settings.allowed_origins, parameters)
 
@@ -124,8 +124,8 @@ class App:
         if legacy.is_legacy(message, headers):
             legacy.answer(message, headers)
         route = ladder.climb(request_id, message, headers, self._find_tool)
-        owner = self._identify(event).owner if self._methods.needs_caller(route.method) else None
-        response = self._envelope.success(request_id, self._methods.answer(route, owner, deadline))
+        caller = self._identify(event) if self._methods.needs_caller(route.method) else None
+        response = self._envelope.success(request_id, self._methods.answer(route, caller, deadline))
         if _fits(response.body):
             return response
         if route.method != protocol.TOOLS_CALL:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from taskrail.call import Call, NeedInput
 from taskrail.clock import Clock
-from taskrail.errors import ArgumentsError, InvalidParams
+from taskrail.errors import ArgumentsError, InternalError, InvalidParams
+from taskrail.inputs import s3_uris
 from taskrail.results import ResultError, error_result
 from taskrail.wire import user_code
 from taskrail.wire.envelope import TASK, Reply
@@ -17,9 +19,15 @@ from taskrail.wire.seal import LIFE_MS, Sealer, State, Subject
 from taskrail.wire.waiting import Waiting, input_required
 
 if TYPE_CHECKING:
+    from taskrail.access import Caller
     from taskrail.rail.rail import Rail
     from taskrail.server import Tool
     from taskrail.task import Task
+
+IDEMPOTENCY_KEY = "io.taskrail/idempotencyKey"
+_LONGEST_KEY = 256
+
+_log = logging.getLogger("taskrail")
 
 
 class Calls:
@@ -33,23 +41,26 @@ class Calls:
         Time, and its passing.
     sealer
         Signs what a question's retry brings back.
+    upload_seconds
+        Life of the URLs that the built-in upload tool hands out, in seconds.
     """
 
-    def __init__(self, rail: Rail, clock: Clock, sealer: Sealer) -> None:
+    def __init__(self, rail: Rail, clock: Clock, sealer: Sealer, upload_seconds: int = 0) -> None:
         self._rail = rail
+        self._upload_seconds = upload_seconds
         self._clock = clock
         self._sealer = sealer
         self._waiting = Waiting(rail, clock, sealer)
 
-    def call(self, route: Route, owner: str, deadline: int) -> Reply:
+    def call(self, route: Route, caller: Caller, deadline: int) -> Reply:
         """Call a tool.
 
         Parameters
         ----------
         route
             The request; it passed the ladder.
-        owner
-            Opaque key of the caller.
+        caller
+            Who is calling.
         deadline
             Moment at which the answer must be on its way, in milliseconds since the epoch.
 
@@ -61,10 +72,15 @@ class Calls:
         tool = route.tool
         if tool is None:
             raise InvalidParams("Unknown tool: this server has none of that name.")
+        if tool.dedupe_ms is not None and caller.anonymous:
+            _log.error("tool %s gives repeated calls one task, and this API tells no callers apart", tool.name)
+            raise InternalError("This tool serves only callers that the API tells apart, and here it does not.")
+        owner = caller.owner
         arguments = _object(route.params, "arguments")
         responses = _object(route.params, "inputResponses")
         try:
             bound = tool.signature.bind(arguments)
+            self._check_inputs(tool, arguments, owner)
         except ArgumentsError as error:
             return Reply(error_result(f"The arguments do not fit the tool: {error}"))
         subject = Subject(owner, tool.name, arguments)
@@ -75,9 +91,11 @@ class Calls:
         carried = {} if state is None else state.answers
         call = Call(owner, route.client, {**responses, **carried})
         try:
+            if tool.builtin is not None:
+                return Reply(tool.returns.result(self._rail.offer_upload(owner, **bound, seconds=self._upload_seconds)))
             if tool.kind == "inline":
                 return Reply(_inline(tool, call, bound))
-            prepared = _prepared(tool, call, arguments, bound)
+            prepared = tool.stored_arguments(_prepared(tool, call, arguments, bound))
         except NeedInput as need:
             return self._ask(need, call, state, tool, subject)
         except user_code.ToolEnded as end:
@@ -90,8 +108,15 @@ class Calls:
             task_id=None if state is None else state.task_id,
             sealed_until=None if state is None else state.expires_at,
             traceparent=route.traceparent,
+            idempotency_key=_idempotency_key(route.params) if tool.dedupe_ms is not None else None,
         )
         return self._hand_over(route, tool, subject, task, deadline)
+
+    def _check_inputs(self, tool: Tool, arguments: Mapping[str, Any], owner: str) -> None:
+        """Refuse what points into the bucket of payloads, but not to a document of this caller's own."""
+        for path, uri, declared in s3_uris(arguments, tool.signature.input_schema):
+            if not self._rail.may_read(owner, uri, strictly=declared):
+                raise ArgumentsError((f"{path}: must name a document under {self._rail.input_prefix(owner)}",))
 
     def _state(self, text: Any, subject: Subject) -> State | None:
         return None if text is None else self._sealer.open(text, subject, self._clock.now())
@@ -108,10 +133,19 @@ class Calls:
         if state is None:
             # The task gets its id at the first question, and all rounds end within one life: a retry
             # sent twice meets the task that the first one made, for as long as it can be sent.
-            task_id = self._rail.new_task_id() if tool.kind == "task" else None
+            task_id = self._rail.new_task_id() if tool.policy is not None else None
             state = State(self._clock.now() + LIFE_MS, task_id=task_id)
         state = State(state.expires_at, answers, state.task_id)
         return input_required(list(need.questions), self._sealer.seal(state, subject))
+
+
+def _idempotency_key(params: Mapping[str, Any]) -> str | None:
+    """The caller's own name for a call, from its ``_meta``."""
+    meta = params.get("_meta")
+    key = meta.get(IDEMPOTENCY_KEY) if isinstance(meta, Mapping) else None
+    if key is not None and (not isinstance(key, str) or not 0 < len(key) <= _LONGEST_KEY):
+        raise InvalidParams(f"params._meta[{IDEMPOTENCY_KEY!r}] is a text of 1 to {_LONGEST_KEY} characters.")
+    return key
 
 
 def _inline(tool: Tool, call: Call, bound: Mapping[str, Any]) -> dict[str, Any]:

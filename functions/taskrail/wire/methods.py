@@ -17,6 +17,7 @@ from taskrail.wire.listen import listen
 from taskrail.wire.seal import Sealer
 
 if TYPE_CHECKING:
+    from taskrail.access import Caller
     from taskrail.rail.rail import Rail
     from taskrail.server import TaskServer
 
@@ -45,7 +46,7 @@ class Methods:
         self._discovery = _discovery(server)
         self._open = {protocol.DISCOVER: self._discover, protocol.TOOLS_LIST: self._list, protocol.LISTEN: listen}
         self._owned = {
-            protocol.TOOLS_CALL: Calls(rail, clock, sealer).call,
+            protocol.TOOLS_CALL: Calls(rail, clock, sealer, _upload_seconds(server)).call,
             protocol.TASKS_GET: self._get,
             protocol.TASKS_UPDATE: self._update,
             protocol.TASKS_CANCEL: self._cancel,
@@ -55,15 +56,15 @@ class Methods:
         """Whether a method reads or makes what belongs to somebody; discovery must not fail for want of one."""
         return method in self._owned
 
-    def answer(self, route: Route, owner: str | None, deadline: int) -> Reply:
+    def answer(self, route: Route, caller: Caller | None, deadline: int) -> Reply:
         """What the method answers.
 
         Parameters
         ----------
         route
             The request; it passed the ladder.
-        owner
-            Opaque key of the caller; needed where `needs_caller` says so.
+        caller
+            Who is calling; needed where `needs_caller` says so.
         deadline
             Moment at which the answer must be on its way, in milliseconds since the epoch.
 
@@ -72,9 +73,9 @@ class Methods:
         RpcError, ProtocolError
             The answer is an error.
         """
-        if owner is None:
+        if caller is None:
             return self._open[route.method](route)
-        return self._owned[route.method](route, owner, deadline)
+        return self._owned[route.method](route, caller, deadline)
 
     def _discover(self, route: Route) -> Reply:
         return Reply(self._discovery)
@@ -88,24 +89,28 @@ class Methods:
             fields["nextCursor"] = _cursor(end)
         return Reply(fields)
 
-    def _get(self, route: Route, owner: str, deadline: int) -> Reply:
-        fields = self._rail.detail(self._rail.read(owner, _task_id(route.params)))
+    def _get(self, route: Route, caller: Caller, deadline: int) -> Reply:
+        fields = self._rail.detail(self._rail.read(caller.owner, _task_id(route.params)))
         error = fields.get("error")
         if isinstance(error, Mapping):
             fields = {**fields, "error": {**error, "code": sendable(error["code"])}}
         return Reply(fields)
 
-    def _update(self, route: Route, owner: str, deadline: int) -> Reply:
+    def _update(self, route: Route, caller: Caller, deadline: int) -> Reply:
         task_id = _task_id(route.params)
         responses = route.params.get("inputResponses")
         if not isinstance(responses, dict):
             raise InvalidParams("params.inputResponses must be an object.")
-        self._rail.update(owner, task_id, responses)
+        self._rail.update(caller.owner, task_id, responses)
         return Reply({})
 
-    def _cancel(self, route: Route, owner: str, deadline: int) -> Reply:
-        self._rail.cancel(owner, _task_id(route.params))
+    def _cancel(self, route: Route, caller: Caller, deadline: int) -> Reply:
+        self._rail.cancel(caller.owner, _task_id(route.params))
         return Reply({})
+
+
+def _upload_seconds(server: TaskServer) -> int:
+    return 0 if server.uploads is None else int(server.uploads.total_seconds())
 
 
 def server_info(server: TaskServer) -> dict[str, Any]:

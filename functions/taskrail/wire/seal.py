@@ -13,8 +13,9 @@ import hashlib
 import hmac
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from taskrail.errors import InvalidParams
@@ -81,11 +82,11 @@ class Sealer:
     Parameters
     ----------
     secret
-        The deployment's secret; the key that signs is derived from it.
+        Gives the deployment's secret, from which the key that signs is derived; called at the first use only.
     """
 
-    def __init__(self, secret: str) -> None:
-        self._key = hmac.digest(secret.encode("utf-8"), _PURPOSE, "sha256")
+    def __init__(self, secret: Callable[[], str]) -> None:
+        self._secret = secret
 
     def seal(self, state: State, subject: Subject) -> str:
         """The text that a client carries.
@@ -141,6 +142,10 @@ class Sealer:
             task_id=task_id if is_task_id(task_id) else None,
             started=payload["started"],
         )
+
+    @cached_property
+    def _key(self) -> bytes:
+        return hmac.digest(self._secret().encode("utf-8"), _PURPOSE, "sha256")
 
     def _signature(self, text: str) -> str:
         return _encode(hmac.digest(self._key, text.encode("ascii"), "sha256"))

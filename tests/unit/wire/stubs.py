@@ -79,6 +79,7 @@ class StubRail:
         task_id: str | None = None,
         sealed_until: int | None = None,
         traceparent: str | None = None,
+        idempotency_key: str | None = None,
     ) -> Task:
         if self.refuse:
             raise NotStarted
@@ -302,6 +303,10 @@ class Runtime:
     rail: StubRail
     settings: Settings
     clock: Clock
+
+    def secret(self) -> str:
+        """As the settings have it."""
+        return self.settings.secret
 
 
 class Kit:

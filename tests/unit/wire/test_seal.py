@@ -16,7 +16,7 @@ from taskrail.wire.seal import Sealer, State, Subject
 
 CALL = Subject("o", "t", {"a": 1, "b": "\ud800"})
 STATE = State(1_000, {"k": {"action": "accept", "content": {"n": 1.5}}}, "0" * 32, started=True)
-SEALER = Sealer("0123456789abcdef")
+SEALER = Sealer(lambda: "0123456789abcdef")
 SEALED = SEALER.seal(STATE, CALL)
 
 
@@ -42,7 +42,7 @@ def test_it_is_bound_to_its_call_and_its_time(subject: Subject, now: int) -> Non
 
 def test_another_secret_does_not_open_it() -> None:
     with pytest.raises(InvalidParams):
-        Sealer("fedcba9876543210").open(SEALED, CALL, 0)
+        Sealer(lambda: "fedcba9876543210").open(SEALED, CALL, 0)
 
 
 def flipped_last_bits() -> str:

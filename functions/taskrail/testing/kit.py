@@ -1,135 +1,24 @@
-"""The harness: a whole deployment inside a test, on moto, without threads and without waiting.
-
-Requests go through the real handler as API Gateway events; the table and the bucket are moto's;
-runs wait in a queue until the test lets them happen; time stands still until the test moves it::
-
-    from taskrail.testing import harness
-    from catalogue import server
-
-    def test_publishing_asks_first():
-        with harness(server) as kit:
-            task = kit.call("publish_report", documents=[{"name": "a", "text": "one two"}])
-            task.run()                                   # the job, up to its question
-            assert task.status == "input_required"
-            task.answer(approval={"publish": True})
-            assert task.run().structured == {"published": True}
-
-`taskrail.pytest_plugin` has the same as a pytest fixture. The harness needs moto, which the kit's
-development requirements bring.
-"""
+"""A deployment under test, and what a call to it came to."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
 
 from taskrail.access import Caller
 from taskrail.clock import milliseconds
-from taskrail.engines import RunReport, RunState, parse_run_name
-from taskrail.errors import TASKS_EXTENSION, StartRefused
-from taskrail.runtime import Runtime, build, client
-from taskrail.server import TaskServer
-from taskrail.settings import Settings
+from taskrail.engines import RunOrder, RunReport, RunState, parse_run_name, run_name
+from taskrail.errors import TASKS_EXTENSION
+from taskrail.runtime import Runtime
+from taskrail.testing.fakes import START, QueueEngine, StandingClock
 from taskrail.wire.app import App
 from taskrail.worker import run_attempt
 
 TABLE = "tasks"
 BUCKET = "payloads"
 VERSION = "2026-07-28"
-START = 1_780_000_000_000
-"""The moment at which a harness's clock stands at first, in milliseconds since the epoch."""
-
-
-class StandingClock:
-    """A clock that moves only when told.
-
-    Parameters
-    ----------
-    now
-        Where it stands, in milliseconds since the epoch.
-    """
-
-    def __init__(self, now: int = START) -> None:
-        self._now = now
-        self.on_sleep: Callable[[], None] = lambda: None
-
-    def now(self) -> int:
-        """Milliseconds since the epoch."""
-        return self._now
-
-    def sleep(self, milliseconds: int) -> None:
-        """Move on at once; whatever waits for its turn gets it."""
-        self._now += max(0, milliseconds)
-        self.on_sleep()
-
-    def advance(self, milliseconds: int) -> None:
-        """Move on; nothing else happens."""
-        self._now += milliseconds
-
-
-class CountingIds:
-    """Ids that a test can foretell; every one is new."""
-
-    def __init__(self) -> None:
-        self._count = 0
-
-    def task_id(self) -> str:
-        """The next task id."""
-        self._count += 1
-        return f"{self._count:032x}"
-
-    def nonce(self) -> str:
-        """The next nonce."""
-        self._count += 1
-        return f"n{self._count:x}"
-
-
-@dataclass
-class QueueEngine:
-    """An engine whose runs happen when the test says so.
-
-    Parameters
-    ----------
-    refuse
-        Set it to have starts refused, as an engine without permission or capacity does.
-    """
-
-    refuse: bool = False
-    waiting: list[str] = field(default_factory=list)
-    states: dict[str, RunReport] = field(default_factory=dict)
-    starts: list[str] = field(default_factory=list)
-
-    def start(self, tool: str, name: str, payload: dict[str, object], timeout_ms: int) -> str:
-        """Queue the run; a name that was seen before changes nothing."""
-        if self.refuse:
-            raise StartRefused("The test refuses starts.")
-        if name not in self.states:
-            self.states[name] = RunReport(RunState.RUNNING)
-            self.waiting.append(name)
-            self.starts.append(name)
-        return f"run:{name}"
-
-    def stop(self, tool: str, name: str) -> bool:
-        """Take the run out of the queue."""
-        if name in self.states and not self.states[name].ended:
-            self.states[name] = RunReport(RunState.STOPPED)
-        if name in self.waiting:
-            self.waiting.remove(name)
-        return True
-
-    def describe(self, tool: str, name: str) -> RunReport:
-        """How the run stands."""
-        return self.states.get(name, RunReport(RunState.NOT_FOUND))
-
-    def end(self, name: str, report: RunReport) -> None:
-        """Let a run be over that way, its worker unheard."""
-        self.states[name] = report
-        if name in self.waiting:
-            self.waiting.remove(name)
 
 
 class RpcFailure(Exception):
@@ -146,20 +35,48 @@ class Kit:
 
     Parameters
     ----------
-    runtime, engine, clock, dynamodb, s3
-        Its parts, for tests that reach deeper.
+    runtime, engine, clock, dynamodb, s3, jobs
+        Its parts, for tests that reach deeper: `engine` stands for Step Functions, `jobs` for Batch.
     """
 
-    def __init__(self, runtime: Runtime, engine: QueueEngine, clock: StandingClock, dynamodb: Any, s3: Any) -> None:
+    def __init__(
+        self,
+        runtime: Runtime,
+        engine: QueueEngine,
+        clock: StandingClock,
+        dynamodb: Any,
+        s3: Any,
+        jobs: QueueEngine | None = None,
+    ) -> None:
         self.runtime = runtime
         self.engine = engine
+        self.jobs = jobs or QueueEngine(records_ids=True)
         self.clock = clock
         self.dynamodb = dynamodb
         self.s3 = s3
         self.owner = "anonymous"
+        """Whoever calls: set it to act as another caller. The harness takes every caller for one that is known."""
+        self.meta: dict[str, Any] = {}
+        """More `_meta` for every request."""
         self._count = 0
         self._app = App(runtime, identify=lambda event: Caller(owner=self.owner))
         clock.on_sleep = self.run
+
+    def clear(self) -> None:
+        """Make the deployment as if it were new: no task, no object, no run, the first moment and caller.
+
+        Cheaper than another harness, for a fixture that many tests share.
+        """
+        for item in self.scan():
+            self.dynamodb.delete_item(TableName=TABLE, Key={"pk": item["pk"]})
+        for page in self.s3.get_paginator("list_objects_v2").paginate(Bucket=BUCKET):
+            for found in page.get("Contents", ()):
+                self.s3.delete_object(Bucket=BUCKET, Key=found["Key"])
+        for engine in (self.engine, self.jobs):
+            engine.clear()
+        self.clock.advance(START - self.clock.now())
+        self.owner = "anonymous"
+        self.meta = {}
 
     def call(
         self,
@@ -224,6 +141,7 @@ class Kit:
         if tasks:
             declared["extensions"] = {**declared.get("extensions", {}), TASKS_EXTENSION: {}}
         meta = {
+            **self.meta,
             "io.modelcontextprotocol/protocolVersion": VERSION,
             "io.modelcontextprotocol/clientCapabilities": declared,
             "io.modelcontextprotocol/clientInfo": {"name": "harness", "version": "1"},
@@ -257,26 +175,41 @@ class Kit:
         )
 
     def run(self) -> None:
-        """Let every run that waits happen, one after the other."""
-        while self.engine.waiting:
-            self.run_one(self.engine.waiting.pop(0))
+        """Let every run of a Python job that waits happen, one after the other."""
+        while (name := self._next_job()) is not None:
+            self.run_one(name)
 
     def run_one(self, name: str, *, attempt: int = 1) -> str:
         """Let the run of that name happen, and its end be known to the engine."""
         parsed = parse_run_name(name)
         assert parsed is not None, f"{name!r} is no run's name"
         task_id, run = parsed
+        engine = self.engine_of(name)
+        if name in engine.waiting:
+            engine.waiting.remove(name)
         outcome = run_attempt(
             self.runtime.rail.reports,
             self.runtime.server,
             task_id=task_id,
             run=run,
-            run_id=f"run:{name}",
+            run_id=engine.ids.get(name, name),
             attempt=attempt,
             ticker=False,
         )
-        self.engine.states[name] = RunReport(RunState.SUCCEEDED)
+        engine.states[name] = RunReport(RunState.SUCCEEDED)
         return outcome
+
+    def engine_of(self, name: str) -> QueueEngine:
+        """The engine that was told to start the run of that name."""
+        return self.jobs if name in self.jobs.ids else self.engine
+
+    def _next_job(self) -> str | None:
+        for engine in (self.engine, self.jobs):
+            for name in engine.waiting:
+                tool = self.runtime.server.get(engine.orders[name].tool)
+                if tool is None or tool.work is None:
+                    return name
+        return None
 
     def advance(self, duration: timedelta) -> None:
         """Let time pass."""
@@ -334,6 +267,57 @@ class Called:
     def run(self) -> Called:
         """Let the job happen: to its end, or to its next question."""
         self._kit.run()
+        return self
+
+    @property
+    def order(self) -> RunOrder:
+        """What the engine was told about the work: an execution's input, a job's environment and parameters."""
+        name = run_name(self.task_id, 1)
+        return self._kit.engine_of(name).orders[name]
+
+    def report(self, do: str, /, **what: Any) -> dict[str, Any]:
+        """Report as the work of a workflow or a container does; the reply.
+
+        Parameters
+        ----------
+        do
+            ``progress``, ``ask``, ``answers``, ``arguments`` or ``result``.
+        what
+            What belongs to it.
+        """
+        order = self.order
+        token = order.environment.get("TASKRAIL_REPORT_TOKEN", order.input.get("reportToken"))
+        if order.environment:
+            job = {"job": self._kit.jobs.ids[order.name], "attempt": 1}
+            what = {**job, **what}
+        return self._kit.runtime.remote.take(token, {"do": do, **what})
+
+    def end(
+        self, output: Any = None, *, error: str | None = None, cause: str | None = None, exit_code: int = 0
+    ) -> Called:
+        """Let the work of a workflow or a container be over, and the engine tell of it.
+
+        Parameters
+        ----------
+        output
+            What the state machine returned.
+        error, cause
+            How the execution failed. The caller reads the name of the error, and the cause of a ``ToolError``.
+        exit_code
+            How the container ended.
+        """
+        name = run_name(self.task_id, 1)
+        engine = self._kit.engine_of(name)
+        if engine.records_ids:
+            state = RunState.FAILED if exit_code else RunState.SUCCEEDED
+            reason = f"exit code {exit_code}" if exit_code else None
+            report = RunReport(state, reason, run_id=engine.ids[name], attempt=1, log=name)
+        elif error is not None:
+            report = RunReport(RunState.FAILED, error, told=cause if error == "ToolError" else None)
+        else:
+            report = RunReport(RunState.SUCCEEDED, output=json.dumps(output))
+        engine.end(name, report)
+        self._kit.runtime.rail.run_heard(self.task_id, 1, report)
         return self
 
     @property
@@ -401,43 +385,6 @@ class Called:
                 with payloads.open_key(block["uri"].removeprefix("s3:")) as body:
                     return body.read()
         raise AssertionError(f"The result has no attachment {name!r}.")
-
-
-@contextmanager
-def harness(server: TaskServer, *, settings: Settings | None = None) -> Iterator[Kit]:
-    """A deployment of a catalogue, alive within the block.
-
-    Parameters
-    ----------
-    server
-        The catalogue.
-    settings
-        Limits; the defaults when left out.
-    """
-    from moto import mock_aws
-
-    keys: Any = {"aws_access_key_id": "testing", "aws_secret_access_key": "testing", "region_name": "us-east-1"}
-    with mock_aws():
-        dynamodb = client("dynamodb", **keys)
-        s3 = client("s3", **keys)
-        dynamodb.create_table(
-            TableName=TABLE,
-            KeySchema=[{"AttributeName": "pk", "KeyType": "HASH"}],
-            AttributeDefinitions=[{"AttributeName": "pk", "AttributeType": "S"}],
-            BillingMode="PAY_PER_REQUEST",
-        )
-        s3.create_bucket(Bucket=BUCKET)
-        engine, clock = QueueEngine(), StandingClock()
-        runtime = build(
-            server,
-            settings or Settings(table=TABLE, bucket=BUCKET, secret="a secret for tests only"),
-            dynamodb=dynamodb,
-            s3=lambda: s3,
-            engines={"step_functions": engine},
-            clock=clock,
-            ids=CountingIds(),
-        )
-        yield Kit(runtime, engine, clock, dynamodb, s3)
 
 
 def _response(content: Any) -> Any:

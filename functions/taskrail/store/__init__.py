@@ -1,0 +1,7 @@
+"""DynamoDB: one item per task, and every guard inside the write."""
+
+from taskrail.store.items import NewerLayout, from_item, to_item
+from taskrail.store.reservations import Reservation, Reservations
+from taskrail.store.tasks import Conflict, Store
+
+__all__ = ["Conflict", "NewerLayout", "Reservation", "Reservations", "Store", "from_item", "to_item"]
