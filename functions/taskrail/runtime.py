@@ -24,6 +24,7 @@ from taskrail.server import TaskServer
 from taskrail.settings import Settings, SettingsError
 from taskrail.signing import Signer
 from taskrail.store import Reservations, Store
+from taskrail.telemetry import Telemetry, configure
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -46,8 +47,8 @@ class Runtime:
         Ends what removed tasks leave behind.
     approvals
         Answers questions for whoever holds a token.
-    settings, clock
-        Limits, and the time.
+    settings, clock, telemetry
+        Limits, the time, and what is told of requests and tasks.
     secret
         Gives the deployment's secret; asked for at its first use.
     """
@@ -59,6 +60,7 @@ class Runtime:
     approvals: Approvals
     settings: Settings
     clock: Clock
+    telemetry: Telemetry
     secret: Callable[[], str]
 
 
@@ -71,6 +73,7 @@ def build(
     engines: Mapping[str, Engine],
     clock: Clock | None = None,
     ids: Ids | None = None,
+    telemetry: Telemetry | None = None,
 ) -> Runtime:
     """A deployment from its parts.
 
@@ -84,12 +87,15 @@ def build(
         By the name that `runs_on` gives them.
     clock, ids
         Time and randomness; the machine's own when left out.
+    telemetry
+        Told of requests and of tasks' turns; the log when left out.
     """
+    telemetry = telemetry or Telemetry()
     clock = clock or SystemClock()
     ids = ids or RandomIds()
     secret = _secret_of(settings)
     signer = Signer(secret)
-    changes = Changes(Store(dynamodb, settings.table), clock, ids)
+    changes = Changes(Store(dynamodb, settings.table), clock, ids, telemetry)
     payloads = Payloads(s3, settings.bucket, ids)
     runs = Runs(server, engines, changes, settings, Orders(payloads, signer, settings.report_url), Outcomes(payloads))
     repeats = Repeats(changes, Reservations(dynamodb, settings.table), payloads)
@@ -102,6 +108,7 @@ def build(
         approvals=Approvals(rail, changes, signer),
         settings=settings,
         clock=clock,
+        telemetry=telemetry,
         secret=secret,
     )
 
@@ -129,6 +136,7 @@ def worker_from_environment(server: TaskServer) -> Runtime:
 
 
 def _from(server: TaskServer, settings: Settings) -> Runtime:
+    configure()
     engines: dict[str, Engine] = {
         "step_functions": Lazy(lambda: _step_functions(settings), records_ids=False, stops_gently=False),
         "batch": Lazy(lambda: _batch(settings), records_ids=True, stops_gently=True),

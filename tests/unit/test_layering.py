@@ -31,7 +31,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("taskrail.forms", "taskrail.schema_headers", "taskrail.handwritten"),
     ("taskrail.questions", "taskrail.compute", "taskrail.results", "taskrail.arguments", "taskrail.inputs"),
     ("taskrail.task", "taskrail.call", "taskrail.work", "taskrail.approval_page"),
-    ("taskrail.context",),
+    ("taskrail.context", "taskrail.telemetry"),
     ("taskrail.signature",),
     ("taskrail.tools",),
     ("taskrail.work_tools", "taskrail.uploads"),

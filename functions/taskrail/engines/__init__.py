@@ -83,6 +83,8 @@ class RunOrder:
         Values for the ``Ref::name`` placeholders of a job's command.
     timeout_ms
         How long the work may take, in milliseconds.
+    traceparent
+        W3C trace context of the caller, if it sent one.
     """
 
     tool: str
@@ -91,6 +93,7 @@ class RunOrder:
     environment: Mapping[str, str] = field(default_factory=dict, repr=False)
     parameters: Mapping[str, str] = field(default_factory=dict, repr=False)
     timeout_ms: int = 0
+    traceparent: str | None = None
 
 
 class Engine(Protocol):

@@ -12,6 +12,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from taskrail.engines import RunOrder, RunReport, RunState
 from taskrail.engines.adopted import Adopted
 from taskrail.errors import EngineUnavailable, StartRefused
+from taskrail.telemetry import xray_header
 
 if TYPE_CHECKING:
     from mypy_boto3_stepfunctions import SFNClient
@@ -92,8 +93,11 @@ class StepFunctions:
         if machine is None:
             raise StartRefused(f"No state machine is configured for the tool {order.tool!r}.")
         body = json.dumps(order.input, separators=(",", ":"), sort_keys=True)
+        trace = xray_header(order.traceparent)
+        more: Any = {} if trace is None else {"traceHeader": trace}
         try:
-            return self._client.start_execution(stateMachineArn=machine, name=order.name, input=body)["executionArn"]
+            started = self._client.start_execution(stateMachineArn=machine, name=order.name, input=body, **more)
+            return started["executionArn"]
         except ClientError as error:
             code = _code(error)
             if code == "ExecutionAlreadyExists":

@@ -9,6 +9,7 @@ from taskrail.errors import StoreUnavailable, TaskNotFound
 from taskrail.ids import Ids
 from taskrail.store import Conflict, NewerLayout, Store
 from taskrail.task import Task
+from taskrail.telemetry import Telemetry
 
 Move = Callable[[Task], Task]
 
@@ -23,9 +24,12 @@ class Changes:
     ----------
     store, clock, ids
         Where tasks live, what time it is, and where nonces come from.
+    telemetry
+        Told of every change that took effect.
     """
 
-    def __init__(self, store: Store, clock: Clock, ids: Ids) -> None:
+    def __init__(self, store: Store, clock: Clock, ids: Ids, telemetry: Telemetry | None = None) -> None:
+        self.telemetry = telemetry or Telemetry()
         self.store = store
         self.clock = clock
         self.ids = ids
@@ -92,7 +96,9 @@ class Changes:
             if wanted is task:
                 return task, False
             try:
-                return self._write(task, wanted, tries), True
+                after = self._write(task, wanted, tries)
+                self.telemetry.changed(task, wanted, self.clock.now())
+                return after, True
             except Conflict as conflict:
                 task = self.visible(conflict.current, owner)
         raise StoreUnavailable("The task is changed by others faster than it can be written.")

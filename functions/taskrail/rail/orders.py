@@ -62,15 +62,19 @@ class Orders:
         work = None if tool is None else tool.work
         name = run_name(task.task_id, task.run)
         if tool is not None and isinstance(work, Workflow):
-            return RunOrder(task.tool, name, self._input(task, work), timeout_ms=timeout_ms)
+            return RunOrder(
+                task.tool, name, self._input(task, work), timeout_ms=timeout_ms, traceparent=task.traceparent
+            )
         identity: dict[str, object] = {"taskId": task.task_id, "run": task.run}
         environment = {"TASKRAIL_TASK_ID": task.task_id, "TASKRAIL_RUN": str(task.run)}
+        if task.traceparent is not None:
+            environment["TRACEPARENT"] = task.traceparent
         parameters: dict[str, str] = {}
         if tool is not None and isinstance(work, Container):
             environment |= self._channel(task, timeout_ms)
             if work.parameters:
                 parameters = tool.parameter_values(self._arguments(task))
-        return RunOrder(task.tool, name, identity, environment, parameters, timeout_ms)
+        return RunOrder(task.tool, name, identity, environment, parameters, timeout_ms, task.traceparent)
 
     def answer(self, task: Task, key: str) -> Any:
         """What a waiting state gets for its question: the answer as the client gave it.

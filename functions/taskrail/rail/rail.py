@@ -141,6 +141,7 @@ class Rail:
             self._changes.store.create(task)
         except Conflict as conflict:
             return self._come_again(conflict.current, owner, tool)
+        self._changes.telemetry.created(task, now)
         return self._start_first(task)
 
     def read(self, owner: str, task_id: object) -> Task:

@@ -237,6 +237,7 @@ class Runs:
         try:
             if task.due and now - task.updated_at >= self._settings.missing_grace_ms:
                 # Whoever recorded the answer died before it was handed over.
+                self._repaired(task, now, "passed_on")
                 task = self.pass_on(task)
             if task.status is Status.INPUT_REQUIRED:
                 return self._repair_question(task, now)
@@ -244,8 +245,9 @@ class Runs:
                 task.cancel_requested_at is not None
                 and now - task.cancel_requested_at >= self._settings.cancel_grace_ms
             ):
-                return self._end_deaf_work(task)
+                return self._end_deaf_work(task, now)
             if now >= task.run_deadline:
+                self._repaired(task, now, "stopped")
                 self.stop(task)
                 return self._changes.apply(
                     task, _unless_moved_on(task, lambda t: endings.broken(t, endings.out_of_time(t), now))
@@ -271,7 +273,11 @@ class Runs:
         since = max(task.updated_at, task.run_started_at, task.probed_at or 0)
         return now - since >= (self._settings.missing_grace_ms if task.missing_since else self._settings.probe_after_ms)
 
-    def _end_deaf_work(self, task: Task) -> Task:
+    def _repaired(self, task: Task, now: int, what: str) -> None:
+        self._changes.telemetry.repaired(task, now, what)
+
+    def _end_deaf_work(self, task: Task, now: int) -> Task:
+        self._repaired(task, now, "stopped")
         return self.end_cancelled(task) if self.stop(task) else task
 
     def end_cancelled(self, task: Task) -> Task:
@@ -294,6 +300,7 @@ class Runs:
             return self._changes.apply(task, gone)
         report = engine.describe(task.tool, run_name(task.task_id, task.run), task.run_id)
         if report.ended:
+            self._repaired(task, now, "settled")
             return self.settle(task, task.run, report)
         if report.state is RunState.RUNNING:
             return self._changes.apply(task, _unless_moved_on(task, lambda t: _found(t, report, now, engine)))
@@ -307,6 +314,7 @@ class Runs:
         if tool is None or tool.policy is None:
             return self._changes.apply(task, _unless_moved_on(task, lambda t: endings.orphaned(t, now, missing="tool")))
         _log.warning("task %s: run %d was never started; starting it", task.task_id, task.run)
+        self._repaired(task, now, "started")
         task = self.start_next(task)
         return self._changes.apply(task, _unless_moved_on(task, lambda t: t.probed(now, missing=False)))
 

@@ -5,17 +5,19 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from taskrail.access import Caller, identify
 from taskrail.errors import INTERNAL_ERROR, INVALID_REQUEST, InternalError, ProtocolError, RpcError
+from taskrail.ids import is_task_id
 from taskrail.results import error_result
 from taskrail.wire import jsonrpc, ladder, legacy, protocol
 from taskrail.wire.cors import Cors
 from taskrail.wire.envelope import Envelope, Reply, failure
 from taskrail.wire.http import HttpRequest, HttpResponse, accepts_answer
 from taskrail.wire.jsonrpc import Message, RequestId
+from taskrail.wire.ladder import Route
 from taskrail.wire.methods import Methods, server_info
 from taskrail.wire.seal import Sealer
 
@@ -34,6 +36,26 @@ _LONGEST_ESCAPE = 6
 _log = logging.getLogger("taskrail")
 
 
+@dataclass
+class Trail:
+    """What a request turned out to be, for the one line that is written about it."""
+
+    method: str | None = None
+    tool: str | None = None
+    task_id: str | None = None
+    owner: str | None = None
+    error: int | None = None
+    traceparent: str | None = None
+
+    def follow(self, route: Route) -> None:
+        """Note where a request goes that passed the checks: names that are none of ours are not written down."""
+        self.method = route.method
+        self.tool = None if route.tool is None else route.tool.name
+        task_id = route.params.get("taskId")
+        self.task_id = task_id if is_task_id(task_id) else None
+        self.traceparent = route.traceparent
+
+
 class App:
     """Answers API Gateway events of both payload formats.
 
@@ -50,6 +72,7 @@ class App:
         self._identify = identify
         self._settings = runtime.settings
         self._clock = runtime.clock
+        self._telemetry = runtime.telemetry
         self._find_tool = server.tools.get
         self._envelope = Envelope(server_info(server))
         self._methods = Methods(server, runtime.rail, runtime.clock, Sealer(runtime.secret))
@@ -66,11 +89,17 @@ class App:
         remaining_ms
             Tells how many milliseconds the Lambda has left; None where nothing limits it.
         """
+        began = self._clock.now()
+        trail = Trail()
         try:
-            return self._respond(event, self._deadline(remaining_ms)).to_event()
+            response = self._respond(event, self._deadline(remaining_ms), trail)
         except Exception:
             _log.exception("an event could not be answered")
-            return failure(None, INTERNAL_ERROR, "Internal error.").to_event()
+            response = failure(None, INTERNAL_ERROR, "Internal error.")
+            trail.error = INTERNAL_ERROR
+        now = self._clock.now()
+        self._telemetry.request(now=now, duration_ms=now - began, status=response.status, **vars(trail))
+        return response.to_event()
 
     def _deadline(self, remaining_ms: Callable[[], int] | None) -> int:
         budget = self._settings.wait_budget_ms
@@ -78,7 +107,7 @@ class App:
             budget = min(budget, remaining_ms() - _ANSWER_MARGIN_MS)
         return self._clock.now() + budget
 
-    def _respond(self, event: Any, deadline: int) -> HttpResponse:
+    def _respond(self, event: Any, deadline: int, trail: Trail) -> HttpResponse:
         request = HttpRequest.from_event(event)
         if not self._cors.allows(request.headers):
             return _refusal(403, "Pages of this origin may not call this server.")
@@ -91,10 +120,10 @@ class App:
         elif not accepts_answer(request.headers.get("accept")):
             response = _refusal(406, "The Accept header rules out both application/json and text/event-stream.")
         else:
-            response = self._answer(request, event, deadline)
+            response = self._answer(request, event, deadline, trail)
         return replace(response, headers={**response.headers, **self._cors.answer_headers(request.headers)})
 
-    def _answer(self, request: HttpRequest, event: Any, deadline: int) -> HttpResponse:
+    def _answer(self, request: HttpRequest, event: Any, deadline: int, trail: Trail) -> HttpResponse:
         request_id: RequestId | None = None
         try:
             settings = self._settings
@@ -109,23 +138,36 @@ class App:
             if request_id is None:
                 # No notification of this revision means anything to a server behind HTTP.
                 return HttpResponse(202)
-            return self._serve(request_id, message, request.headers, event, deadline)
+            return self._serve(request_id, message, request.headers, event, deadline, trail)
         except RpcError as error:
+            trail.error = error.code
             return failure(request_id, error.code, error.message, error.data, status=error.http_status)
         except ProtocolError as error:
+            trail.error = error.code
             return failure(request_id, error.code, error.message, error.data)
         except Exception:
             _log.exception("a request could not be answered")
+            trail.error = INTERNAL_ERROR
             return failure(request_id, INTERNAL_ERROR, "Internal error.")
 
     def _serve(
-        self, request_id: RequestId, message: Message, headers: Mapping[str, str], event: Any, deadline: int
+        self,
+        request_id: RequestId,
+        message: Message,
+        headers: Mapping[str, str],
+        event: Any,
+        deadline: int,
+        trail: Trail,
     ) -> HttpResponse:
         if legacy.is_legacy(message, headers):
             legacy.answer(message, headers)
         route = ladder.climb(request_id, message, headers, self._find_tool)
+        trail.follow(route)
         caller = self._identify(event) if self._methods.needs_caller(route.method) else None
-        response = self._envelope.success(request_id, self._methods.answer(route, caller, deadline))
+        trail.owner = None if caller is None else caller.owner
+        reply = self._methods.answer(route, caller, deadline)
+        trail.task_id = reply.fields.get("taskId", trail.task_id)
+        response = self._envelope.success(request_id, reply)
         if _fits(response.body):
             return response
         if route.method != protocol.TOOLS_CALL:

@@ -28,6 +28,7 @@ from taskrail.schema_headers import Header
 from taskrail.server import TaskServer, Tool, Toolset
 from taskrail.settings import Settings
 from taskrail.task import Status, Task
+from taskrail.telemetry import Telemetry
 from taskrail.wire.app import App
 
 NOW = 1_780_000_000_000
@@ -303,6 +304,7 @@ class Runtime:
     rail: StubRail
     settings: Settings
     clock: Clock
+    telemetry: Telemetry = field(default_factory=Telemetry)
 
     def secret(self) -> str:
         """As the settings have it."""
