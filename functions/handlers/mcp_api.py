@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from taskrail.access import Caller, identify
+from taskrail.caller import Caller
 from taskrail.wire.app import App
 
 if TYPE_CHECKING:
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 Handler = Callable[[dict[str, Any], Any], dict[str, Any]]
 
 
-def bind(runtime: Runtime, identify: Callable[[Any], Caller] = identify) -> Handler:
+def bind(runtime: Runtime, identify: Callable[[Any], Caller] | None = None) -> Handler:
     """A handler over a given runtime.
 
     Parameters
@@ -22,7 +22,7 @@ def bind(runtime: Runtime, identify: Callable[[Any], Caller] = identify) -> Hand
     runtime
         The catalogue, the rail, the settings and the clock.
     identify
-        Tells the caller of an event.
+        Tells the caller of an event, in place of what the settings say.
     """
     app = App(runtime, identify)
 

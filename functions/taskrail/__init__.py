@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from taskrail.call import Call
+    from taskrail.caller import Caller
     from taskrail.clock import days, hours, minutes, seconds
     from taskrail.compute import Batch, StepFunctions
     from taskrail.content import Audio, Image, Link, Resource, Text, ToolResult
@@ -28,6 +29,7 @@ __all__ = [
     "Audio",
     "Batch",
     "Call",
+    "Caller",
     "ExistingJob",
     "ExistingStateMachine",
     "Header",
@@ -54,6 +56,7 @@ _HOMES = {
     "Audio": "content",
     "Batch": "compute",
     "Call": "call",
+    "Caller": "caller",
     "ExistingJob": "work",
     "ExistingStateMachine": "work",
     "Header": "schema_headers",

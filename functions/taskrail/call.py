@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
+from taskrail.caller import Caller
 from taskrail.errors import TASKS_EXTENSION, MissingCapability, QuestionError
 from taskrail.questions import (
     Answer,
@@ -97,11 +98,20 @@ class Call:
     answers
         Responses to questions so far, by key: those carried in the sealed state and those that
         came with this request. Unknown keys are ignored, unusable ones are asked for again.
+    caller
+        What is known of the caller: subject, tenant, scopes, chosen claims.
     """
 
-    def __init__(self, owner: str, client: ClientInfo, answers: Mapping[str, Any] | None = None) -> None:
+    def __init__(
+        self,
+        owner: str,
+        client: ClientInfo,
+        answers: Mapping[str, Any] | None = None,
+        caller: Caller | None = None,
+    ) -> None:
         self.owner = owner
         self.client = client
+        self.caller = caller or Caller(owner)
         self._answers = dict(answers or {})
         self._asked: dict[str, Question] = {}
         self._used: dict[str, dict[str, Any]] = {}

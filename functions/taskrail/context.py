@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import IO, TYPE_CHECKING, Any, Protocol, TypeVar
 
+from taskrail.caller import Caller
 from taskrail.clock import milliseconds
 from taskrail.content import Link, ResultError, sendable
 from taskrail.errors import QuestionError, ToolError
@@ -140,6 +141,12 @@ class TaskContext:
     def owner(self) -> str:
         """The opaque key of whoever called; also the name of their input prefix."""
         return self._channel.task.owner
+
+    @property
+    def caller(self) -> Caller:
+        """What was known of the caller when it called: subject, tenant, scopes, chosen claims; never a token."""
+        task = self._channel.task
+        return Caller.from_json(task.owner, task.caller)
 
     @property
     def run(self) -> int:

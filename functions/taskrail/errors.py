@@ -166,6 +166,25 @@ class UnsupportedVersion(RpcError):
     http_status = 400
 
 
+class Forbidden(RpcError):
+    """The caller may not do this.
+
+    Parameters
+    ----------
+    message
+        Text for the client.
+    scopes
+        The scopes that would allow it, for the challenge (basic/authorization, "Scope Challenge Handling").
+    """
+
+    code = INVALID_REQUEST
+    http_status = 403
+
+    def __init__(self, message: str, scopes: tuple[str, ...] = ()) -> None:
+        super().__init__(message, {"requiredScopes": list(scopes)} if scopes else None)
+        self.scopes = scopes
+
+
 class MissingCapability(RpcError):
     """The request needs a capability that the client did not declare on it.
 

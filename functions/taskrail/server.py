@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import logging
+from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from types import MappingProxyType
 
+from taskrail.caller import Caller
 from taskrail.clock import hours, minutes
 from taskrail.errors import DeclarationError
 from taskrail.tools import Mode, Tool
 from taskrail.toolset import DeclaredTask, DeclaredTool, Toolset
 
 __all__ = ["DeclaredTask", "DeclaredTool", "Mode", "TaskServer", "Tool", "Toolset"]
+
+Rule = Callable[[Caller, str], bool]
+
+_log = logging.getLogger("taskrail")
 
 _UPLOAD_LIFE = minutes(15)
 
@@ -71,6 +77,7 @@ class TaskServer:
                 raise DeclarationError(
                     name, f"tools=[...] takes Toolset objects, not {type(toolset).__name__}; write reports.tools"
                 )
+        self._rule: Rule | None = None
         self.uploads = _upload_life(name, uploads)
         self._tools = _named(toolsets, uploads=self.uploads is not None)
 
@@ -78,6 +85,44 @@ class TaskServer:
     def tools(self) -> Mapping[str, Tool]:
         """The tools by name, in the order in which they were declared."""
         return self._tools
+
+    def authorize(self, rule: Rule) -> Rule:
+        """Let a function decide who sees and may call which tool, beside the tools' own scopes.
+
+        It is asked on every list and call, inside the request, before anything is stored or started; an exception
+        in it is a no.
+
+        Parameters
+        ----------
+        rule
+            Takes the `Caller` and the name of a tool; it is returned as it is.
+
+        Raises
+        ------
+        DeclarationError
+            If there is a rule already.
+        """
+        if self._rule is not None:
+            raise DeclarationError(self.name, "the server has an authorize rule already; decide everything in one")
+        if not callable(rule):
+            raise DeclarationError(self.name, "authorize takes a function of caller and tool name")
+        self._rule = rule
+        return rule
+
+    @property
+    def guarded(self) -> bool:
+        """Whether what there is depends on who asks."""
+        return self._rule is not None or any(tool.scopes for tool in self._tools.values())
+
+    def admits(self, caller: Caller, tool: Tool) -> bool:
+        """Whether the server's rule lets a caller know of a tool; scopes are another matter."""
+        if self._rule is None:
+            return True
+        try:
+            return self._rule(caller, tool.name) is True
+        except Exception:
+            _log.exception("the authorize rule failed on tool %s: the answer is no", tool.name)
+            return False
 
     def get(self, name: str) -> Tool | None:
         """The tool of that name; None if there is none."""

@@ -12,6 +12,9 @@ from taskrail.errors import TaskrailError
 
 _PREFIX = "TASKRAIL_"
 
+AUTHS = ("none", "jwt", "iam", "lambda", "api_key")
+IAM_OWNERS = ("role", "session")
+
 
 class SettingsError(TaskrailError):
     """The environment lacks a variable or holds one that cannot be used; the message names it."""
@@ -61,6 +64,18 @@ class Settings:
         Where containers report to; needed with container tools only.
     event_bus
         Name of the event bus that is told of tasks; None for none.
+    auth
+        Which authorizer the API has: ``none``, ``jwt``, ``iam``, ``lambda`` or ``api_key``.
+    tenant_claim
+        The claim, or the key of a Lambda authorizer's context, that names a caller's tenant; None for no tenants.
+    iam_owner
+        With ``iam``: whether tasks belong to a ``role``, or to one ``session`` of it.
+    owner_key
+        With ``lambda``: the key of the authorizer's context that names the caller.
+    claims
+        Claims that tools may know of.
+    resource_metadata_url
+        Where the protected resource metadata is, for the challenge to callers whose scopes do not suffice.
     allowed_origins
         Browser origins that may call, as ``https://host``; the API's own origin always may.
     wait_budget_ms
@@ -90,6 +105,12 @@ class Settings:
     jobs: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     report_url: str | None = None
     event_bus: str | None = None
+    auth: str = "none"
+    tenant_claim: str | None = None
+    iam_owner: str = "role"
+    owner_key: str | None = None
+    claims: tuple[str, ...] = ()
+    resource_metadata_url: str | None = None
     allowed_origins: tuple[str, ...] = ()
     wait_budget_ms: int = 15_000
     probe_after_ms: int = 15_000
@@ -105,6 +126,14 @@ class Settings:
         if self.secret and len(self.secret) < 16:
             raise SettingsError(
                 f"{_PREFIX}SECRET must be at least 16 characters long; make one with `openssl rand -hex 32`."
+            )
+
+        for name, value, allowed in (("AUTH", self.auth, AUTHS), ("IAM_OWNER", self.iam_owner, IAM_OWNERS)):
+            if value not in allowed:
+                raise SettingsError(f"{_PREFIX}{name} must be one of {', '.join(allowed)}.")
+        if self.auth == "lambda" and not self.owner_key:
+            raise SettingsError(
+                f"{_PREFIX}OWNER_KEY must name the key of the Lambda authorizer's context that names the caller."
             )
 
     @classmethod
@@ -134,7 +163,6 @@ class Settings:
             return int(text)
 
         unsigned = worker or bool(env.get(_PREFIX + "SECRET_ARN"))
-        origins = env.get(_PREFIX + "ALLOWED_ORIGINS", "")
         return cls(
             table=required(_PREFIX + "TABLE", env),
             bucket=required(_PREFIX + "BUCKET", env),
@@ -144,7 +172,13 @@ class Settings:
             jobs=_jobs(env.get(_PREFIX + "JOBS", "{}")),
             report_url=env.get(_PREFIX + "REPORT_URL") or None,
             event_bus=env.get(_PREFIX + "EVENT_BUS") or None,
-            allowed_origins=tuple(origin.strip() for origin in origins.split(",") if origin.strip()),
+            auth=env.get(_PREFIX + "AUTH") or cls.auth,
+            tenant_claim=env.get(_PREFIX + "TENANT_CLAIM") or None,
+            iam_owner=env.get(_PREFIX + "IAM_OWNER") or cls.iam_owner,
+            owner_key=env.get(_PREFIX + "OWNER_KEY") or None,
+            claims=_list(env.get(_PREFIX + "CLAIMS", "")),
+            resource_metadata_url=env.get(_PREFIX + "RESOURCE_METADATA_URL") or None,
+            allowed_origins=_list(env.get(_PREFIX + "ALLOWED_ORIGINS", "")),
             wait_budget_ms=number("WAIT_BUDGET_MS", cls.wait_budget_ms),
             probe_after_ms=number("PROBE_AFTER_MS", cls.probe_after_ms),
             cancel_grace_ms=number("CANCEL_GRACE_MS", cls.cancel_grace_ms),
@@ -202,6 +236,10 @@ class JobEnvironment:
             job_id=values["AWS_BATCH_JOB_ID"],
             attempt=int(values["AWS_BATCH_JOB_ATTEMPT"]),
         )
+
+
+def _list(text: str) -> tuple[str, ...]:
+    return tuple(part.strip() for part in text.split(",") if part.strip())
 
 
 def _arns(text: str) -> dict[str, str]:

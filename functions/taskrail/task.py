@@ -91,6 +91,7 @@ class Task:
     missing_since: int | None = None
     sealed_until: int | None = None
     client: Mapping[str, Any] = field(default_factory=dict)
+    caller: Mapping[str, Any] = field(default_factory=dict)
     traceparent: str | None = None
     reservation: str | None = None
     schema: int = SCHEMA

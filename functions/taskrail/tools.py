@@ -23,6 +23,7 @@ Mode = Literal["optional", "required", "forbidden"]
 Kind = Literal["inline", "task", "workflow", "container"]
 
 NAME = re.compile(r"[A-Za-z0-9_.-]{1,128}")
+SCOPE = re.compile(r"[\x21\x23-\x5b\x5d-\x7e]{1,256}")
 JOB = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*(:[A-Za-z_]\w*)?")
 
 _HINTS = ("readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint")
@@ -90,6 +91,8 @@ class Tool:
         What the kit does itself in place of a function: ``upload``.
     before_signature
         What the hook takes.
+    scopes
+        What a caller's token must allow for the tool to be listed and called.
     title, annotations, icons, meta
         As in ``tools/list``.
     """
@@ -109,6 +112,7 @@ class Tool:
     before: Callable[..., Any] | None = None
     before_signature: Signature | None = None
     builtin: Literal["upload"] | None = None
+    scopes: tuple[str, ...] = ()
     title: str | None = None
     annotations: dict[str, Any] | None = None
     icons: list[dict[str, Any]] | None = None
@@ -281,6 +285,16 @@ def check_dedupe(name: str, window: object) -> int | None:
         return None if window is None else checked_milliseconds("dedupe", window)
     except ValueError as error:
         raise DeclarationError(name, str(error)) from None
+
+
+def check_scopes(name: str, scopes: object) -> tuple[str, ...]:
+    """The scopes that a tool demands, if a token can have them (RFC 6749, section 3.3)."""
+    if isinstance(scopes, str) or not isinstance(scopes, list | tuple | set | frozenset):
+        raise DeclarationError(name, "scopes is a list of texts, as ['reports:write']")
+    for scope in scopes:
+        if not isinstance(scope, str) or not SCOPE.fullmatch(scope):
+            raise DeclarationError(name, f"scopes: {scope!r} is no scope; a scope is a word without spaces and quotes")
+    return tuple(dict.fromkeys(scopes))
 
 
 def check_policy(

@@ -31,6 +31,7 @@ from taskrail.tools import (
     check_mode,
     check_name,
     check_policy,
+    check_scopes,
     check_title,
 )
 from taskrail.work import ExistingJob, ExistingStateMachine, Workflow
@@ -133,6 +134,7 @@ class Toolset:
         self,
         name: str | None = None,
         *,
+        scopes: Sequence[str] = (),
         title: str | None = None,
         description: str | None = None,
         annotations: dict[str, Any] | None = None,
@@ -147,6 +149,8 @@ class Toolset:
         ----------
         name
             Name on the wire; the function's own by default.
+        scopes
+            What a caller's token must allow for the tool to be listed and called.
         title
             Name for people.
         description
@@ -184,6 +188,7 @@ class Toolset:
                 schema=schema,
                 output_schema=output_schema,
                 names=declaration_names(function, 1),
+                scopes=scopes,
                 title=title,
                 annotations=annotations,
                 icons=icons,
@@ -204,6 +209,7 @@ class Toolset:
         poll_interval: timedelta = timedelta(seconds=5),
         job: str | None = None,
         dedupe: timedelta | None = None,
+        scopes: Sequence[str] = (),
         title: str | None = None,
         description: str | None = None,
         annotations: dict[str, Any] | None = None,
@@ -236,7 +242,7 @@ class Toolset:
         dedupe
             How long the same caller's calls with the same arguments, or the same idempotency key, get the same
             task; None for a task each. It needs callers that are told apart.
-        title, description, annotations, icons, schema, output_schema, meta
+        scopes, title, description, annotations, icons, schema, output_schema, meta
             As for `tool`.
 
         Returns
@@ -264,6 +270,7 @@ class Toolset:
                 schema=schema,
                 output_schema=output_schema,
                 names=declaration_names(function, 1),
+                scopes=scopes,
                 title=title,
                 annotations=annotations,
                 icons=icons,
@@ -406,6 +413,7 @@ def _tool(
     schema: dict[str, Any] | None,
     output_schema: dict[str, Any] | None,
     names: Mapping[str, Any],
+    scopes: Sequence[str],
     title: str | None,
     annotations: dict[str, Any] | None,
     icons: list[dict[str, Any]] | None,
@@ -429,6 +437,7 @@ def _tool(
         returns=returns_of(called, function, output_schema, names),
         mode=mode,
         function=function,
+        scopes=check_scopes(called, scopes),
         title=check_title(called, title),
         annotations=check_annotations(called, annotations),
         icons=check_icons(called, icons),

@@ -21,6 +21,7 @@ from taskrail.tools import (
     check_meta,
     check_mode,
     check_policy,
+    check_scopes,
     check_title,
 )
 from taskrail.work import Container, ExistingJob, ExistingStateMachine, Workflow
@@ -41,6 +42,7 @@ class JobOptions(TypedDict, total=False):
     answer_within: timedelta
     poll_interval: timedelta
     dedupe: timedelta | None
+    scopes: Sequence[str]
     annotations: dict[str, Any] | None
     icons: list[dict[str, Any]] | None
     meta: dict[str, Any] | None
@@ -142,6 +144,7 @@ def work_tool(
         runs_on=runs_on,
         work=work,
         dedupe_ms=check_dedupe(name, options.get("dedupe")),
+        scopes=check_scopes(name, options.get("scopes", ())),
         title=check_title(name, options.get("title")),
         annotations=check_annotations(name, options.get("annotations")),
         icons=check_icons(name, options.get("icons")),

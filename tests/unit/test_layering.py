@@ -21,6 +21,7 @@ FUNCTIONS = ROOT / "functions"
 FLOORS: tuple[tuple[str, ...], ...] = (
     (
         "taskrail.errors",
+        "taskrail.caller",
         "taskrail.clock",
         "taskrail.ids",
         "taskrail.docstrings",

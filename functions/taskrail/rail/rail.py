@@ -67,6 +67,7 @@ class Rail:
         arguments: Mapping[str, Any],
         client: ClientInfo,
         *,
+        caller: Mapping[str, Any] | None = None,
         task_id: str | None = None,
         sealed_until: int | None = None,
         traceparent: str | None = None,
@@ -78,6 +79,8 @@ class Rail:
         ----------
         owner, tool, arguments, client
             Whose task it is, which tool does it, with which (validated) arguments, for which client.
+        caller
+            What the job may know of the caller.
         task_id
             An id minted earlier, so that a repeated call finds its own task; None for a new one.
         sealed_until
@@ -124,6 +127,7 @@ class Rail:
             run_started_at=now,
             run_deadline=now + policy.run_budget_ms,
             client=client.askable,
+            caller=caller or {},
             traceparent=traceparent,
             sealed_until=sealed_until,
             nonce=self._changes.ids.nonce(),

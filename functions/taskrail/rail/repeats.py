@@ -99,12 +99,21 @@ class Repeats:
             instead_of = held.task_id
         raise StoreUnavailable("The reservation changes faster than it can be taken.")
 
-    def forget(self, task: Task) -> None:
-        """Let the next call have a task of its own: this one's start was refused, or it is gone."""
-        if task.reservation is None:
-            return
-        try:
+    def free(self, task: Task) -> None:
+        """Let the next call have a task of its own, since this one is gone.
+
+        Raises
+        ------
+        StoreUnavailable
+            Its reservation may still stand.
+        """
+        if task.reservation is not None:
             self._reservations.free(task.reservation, task.task_id)
+
+    def forget(self, task: Task) -> None:
+        """The same for a task whose start was refused: whatever goes wrong, the next call makes up for it."""
+        try:
+            self.free(task)
         except StoreUnavailable as error:
             # The next call finds no task under it, and creates one under its id.
             _log.warning("task %s: its reservation was not freed (%s)", task.task_id, error)

@@ -118,19 +118,25 @@ class Runs:
         except (StoreUnavailable, TaskNotFound) as error:
             _log.warning("task %s: the id of run %d is not recorded (%s)", task.task_id, task.run, error)
             return task
-        self._end_double(after, task.run, run_id, engine)
+        try:
+            self._end_double(after, task.run, run_id, engine)
+        except EngineUnavailable as error:
+            _log.warning("task %s: job %s may go on (%s)", task.task_id, run_id, error)
         return after
 
     def _end_double(self, task: Task, run: int, run_id: str, engine: Engine) -> None:
-        """Stop a container that is not the recorded one: nothing in it would end it. A worker ends itself."""
+        """Stop a container that is not the recorded one: nothing in it would end it. A worker ends itself.
+
+        Raises
+        ------
+        EngineUnavailable
+            It may go on.
+        """
         current = task.open and task.run == run
         if self.claims(task) or (current and task.run_id in (None, run_id)):
             return
         _log.warning("task %s: job %s is not the one that counts; stopping it", task.task_id, run_id)
-        try:
-            engine.stop(task.tool, run_name(task.task_id, run), run_id)
-        except EngineUnavailable as error:
-            _log.warning("task %s: job %s may go on (%s)", task.task_id, run_id, error)
+        engine.stop(task.tool, run_name(task.task_id, run), run_id)
 
     def claims(self, task: Task) -> bool:
         """Whether a worker of the kit's claims the task's runs; nothing does in a state machine or a container."""

@@ -57,7 +57,7 @@ _NUMBERS = {
     "missingSince": "missing_since",
     "sealedUntil": "sealed_until",
 }
-_MAPS = {"answers": "answers", "steps": "steps", "client": "client", "tokens": "tokens"}
+_MAPS = {"answers": "answers", "steps": "steps", "client": "client", "caller": "caller", "tokens": "tokens"}
 
 
 def to_item(task: Task) -> Item:

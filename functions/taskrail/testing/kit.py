@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
 
-from taskrail.access import Caller
+from taskrail.caller import Caller
 from taskrail.clock import milliseconds
 from taskrail.engines import RunOrder, RunReport, RunState, parse_run_name, run_name
 from taskrail.errors import TASKS_EXTENSION
@@ -56,10 +56,12 @@ class Kit:
         self.s3 = s3
         self.owner = "anonymous"
         """Whoever calls: set it to act as another caller. The harness takes every caller for one that is known."""
+        self.caller: Caller | None = None
+        """The same with subject, tenant, scopes and claims; it counts in place of `owner`."""
         self.meta: dict[str, Any] = {}
         """More `_meta` for every request."""
         self._count = 0
-        self._app = App(runtime, identify=lambda event: Caller(owner=self.owner))
+        self._app = App(runtime, identify=lambda event: self.caller or Caller(owner=self.owner))
         clock.on_sleep = self.run
 
     def clear(self) -> None:
@@ -75,7 +77,7 @@ class Kit:
         for engine in (self.engine, self.jobs):
             engine.clear()
         self.clock.advance(START - self.clock.now())
-        self.owner = "anonymous"
+        self.owner, self.caller = "anonymous", None
         self.meta = {}
 
     def call(

@@ -8,8 +8,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from taskrail.access import Caller, identify
-from taskrail.errors import INTERNAL_ERROR, INVALID_REQUEST, InternalError, ProtocolError, RpcError
+from taskrail.access import identifier
+from taskrail.caller import Caller
+from taskrail.errors import INTERNAL_ERROR, INVALID_REQUEST, Forbidden, InternalError, ProtocolError, RpcError
 from taskrail.ids import is_task_id
 from taskrail.results import error_result
 from taskrail.wire import jsonrpc, ladder, legacy, protocol
@@ -64,12 +65,12 @@ class App:
     runtime
         The catalogue, the rail, the settings and the clock.
     identify
-        Tells the caller of an event; tests put their own in its place.
+        Tells the caller of an event, in place of what the settings say.
     """
 
-    def __init__(self, runtime: Runtime, identify: Callable[[Any], Caller] = identify) -> None:
+    def __init__(self, runtime: Runtime, identify: Callable[[Any], Caller] | None = None) -> None:
         server = runtime.server
-        self._identify = identify
+        self._identify = identify or identifier(runtime.settings)
         self._settings = runtime.settings
         self._clock = runtime.clock
         self._telemetry = runtime.telemetry
@@ -141,7 +142,10 @@ class App:
             return self._serve(request_id, message, request.headers, event, deadline, trail)
         except RpcError as error:
             trail.error = error.code
-            return failure(request_id, error.code, error.message, error.data, status=error.http_status)
+            answer = failure(request_id, error.code, error.message, error.data, status=error.http_status)
+            if isinstance(error, Forbidden):
+                return replace(answer, headers={**answer.headers, "WWW-Authenticate": self._challenge(error)})
+            return answer
         except ProtocolError as error:
             trail.error = error.code
             return failure(request_id, error.code, error.message, error.data)
@@ -149,6 +153,19 @@ class App:
             _log.exception("a request could not be answered")
             trail.error = INTERNAL_ERROR
             return failure(request_id, INTERNAL_ERROR, "Internal error.")
+
+    def _challenge(self, error: Forbidden) -> str:
+        """What a caller needs to get another token (basic/authorization, "Scope Challenge Handling").
+
+        API Gateway lets this header through only under another name (Lambda proxy integrations,
+        "x-amzn-remapped-"); the scopes are in the error's data too.
+        """
+        parts = ['Bearer error="insufficient_scope"']
+        if error.scopes:
+            parts.append(f'scope="{" ".join(error.scopes)}"')
+        if self._settings.resource_metadata_url is not None:
+            parts.append(f'resource_metadata="{self._settings.resource_metadata_url}"')
+        return ", ".join(parts)
 
     def _serve(
         self,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from taskrail.call import Call, NeedInput
 from taskrail.clock import Clock
-from taskrail.errors import ArgumentsError, InternalError, InvalidParams
+from taskrail.errors import ArgumentsError, Forbidden, InternalError, InvalidParams
 from taskrail.inputs import s3_uris
 from taskrail.results import ResultError, error_result
 from taskrail.wire import user_code
@@ -19,9 +19,9 @@ from taskrail.wire.seal import LIFE_MS, Sealer, State, Subject
 from taskrail.wire.waiting import Waiting, input_required
 
 if TYPE_CHECKING:
-    from taskrail.access import Caller
+    from taskrail.caller import Caller
     from taskrail.rail.rail import Rail
-    from taskrail.server import Tool
+    from taskrail.server import TaskServer, Tool
     from taskrail.task import Task
 
 IDEMPOTENCY_KEY = "io.taskrail/idempotencyKey"
@@ -35,19 +35,19 @@ class Calls:
 
     Parameters
     ----------
+    server
+        Says who may call which.
     rail
         Makes and reads tasks.
     clock
         Time, and its passing.
     sealer
         Signs what a question's retry brings back.
-    upload_seconds
-        Life of the URLs that the built-in upload tool hands out, in seconds.
     """
 
-    def __init__(self, rail: Rail, clock: Clock, sealer: Sealer, upload_seconds: int = 0) -> None:
+    def __init__(self, server: TaskServer, rail: Rail, clock: Clock, sealer: Sealer) -> None:
+        self._server = server
         self._rail = rail
-        self._upload_seconds = upload_seconds
         self._clock = clock
         self._sealer = sealer
         self._waiting = Waiting(rail, clock, sealer)
@@ -70,8 +70,10 @@ class Calls:
             The request cannot be served, or the tool answers with a JSON-RPC error.
         """
         tool = route.tool
-        if tool is None:
+        if tool is None or not self._server.admits(caller, tool):
             raise InvalidParams("Unknown tool: this server has none of that name.")
+        if not caller.scopes.issuperset(tool.scopes):
+            raise Forbidden("The tool needs scopes that your token does not have.", tool.scopes)
         if tool.dedupe_ms is not None and caller.anonymous:
             _log.error("tool %s gives repeated calls one task, and this API tells no callers apart", tool.name)
             raise InternalError("This tool serves only callers that the API tells apart, and here it does not.")
@@ -89,10 +91,12 @@ class Calls:
             task = self._waiting.answer(self._rail.read(owner, state.task_id), owner, responses)
             return self._hand_over(route, tool, subject, task, deadline)
         carried = {} if state is None else state.answers
-        call = Call(owner, route.client, {**responses, **carried})
+        call = Call(owner, route.client, {**responses, **carried}, caller)
         try:
             if tool.builtin is not None:
-                return Reply(tool.returns.result(self._rail.offer_upload(owner, **bound, seconds=self._upload_seconds)))
+                return Reply(
+                    tool.returns.result(self._rail.offer_upload(owner, **bound, seconds=self._upload_seconds()))
+                )
             if tool.kind == "inline":
                 return Reply(_inline(tool, call, bound))
             prepared = tool.stored_arguments(_prepared(tool, call, arguments, bound))
@@ -105,12 +109,16 @@ class Calls:
             tool,
             prepared,
             route.client,
+            caller=caller.to_json(),
             task_id=None if state is None else state.task_id,
             sealed_until=None if state is None else state.expires_at,
             traceparent=route.traceparent,
             idempotency_key=_idempotency_key(route.params) if tool.dedupe_ms is not None else None,
         )
         return self._hand_over(route, tool, subject, task, deadline)
+
+    def _upload_seconds(self) -> int:
+        return 0 if self._server.uploads is None else int(self._server.uploads.total_seconds())
 
     def _check_inputs(self, tool: Tool, arguments: Mapping[str, Any], owner: str) -> None:
         """Refuse what points into the bucket of payloads, but not to a document of this caller's own."""

@@ -17,12 +17,12 @@ from taskrail.wire.listen import listen
 from taskrail.wire.seal import Sealer
 
 if TYPE_CHECKING:
-    from taskrail.access import Caller
+    from taskrail.caller import Caller
     from taskrail.rail.rail import Rail
-    from taskrail.server import TaskServer
+    from taskrail.server import TaskServer, Tool
 
 _CACHE = {"ttlMs": protocol.CACHE_MS, "cacheScope": "public"}
-"""Neither the list nor the discovery depends on who asks."""
+"""The discovery never depends on who asks, the list only where tools are guarded."""
 
 
 class Methods:
@@ -42,11 +42,12 @@ class Methods:
 
     def __init__(self, server: TaskServer, rail: Rail, clock: Clock, sealer: Sealer) -> None:
         self._rail = rail
-        self._tools = [tool.wire() for tool in server.tools.values()]
+        self._server = server
+        self._entries = {name: tool.wire() for name, tool in server.tools.items()}
         self._discovery = _discovery(server)
-        self._open = {protocol.DISCOVER: self._discover, protocol.TOOLS_LIST: self._list, protocol.LISTEN: listen}
+        self._open = {protocol.DISCOVER: self._discover, protocol.LISTEN: listen}
         self._owned = {
-            protocol.TOOLS_CALL: Calls(rail, clock, sealer, _upload_seconds(server)).call,
+            protocol.TOOLS_CALL: Calls(server, rail, clock, sealer).call,
             protocol.TASKS_GET: self._get,
             protocol.TASKS_UPDATE: self._update,
             protocol.TASKS_CANCEL: self._cancel,
@@ -54,7 +55,7 @@ class Methods:
 
     def needs_caller(self, method: str) -> bool:
         """Whether a method reads or makes what belongs to somebody; discovery must not fail for want of one."""
-        return method in self._owned
+        return method in self._owned or (method == protocol.TOOLS_LIST and self._server.guarded)
 
     def answer(self, route: Route, caller: Caller | None, deadline: int) -> Reply:
         """What the method answers.
@@ -73,6 +74,8 @@ class Methods:
         RpcError, ProtocolError
             The answer is an error.
         """
+        if route.method == protocol.TOOLS_LIST:
+            return self._list(route, caller)
         if caller is None:
             return self._open[route.method](route)
         return self._owned[route.method](route, caller, deadline)
@@ -80,14 +83,21 @@ class Methods:
     def _discover(self, route: Route) -> Reply:
         return Reply(self._discovery)
 
-    def _list(self, route: Route) -> Reply:
+    def _list(self, route: Route, caller: Caller | None) -> Reply:
+        tools = self._server.tools.items()
+        listed = [self._entries[name] for name, tool in tools if caller is None or self._may_know(caller, tool)]
         cursor = route.params.get("cursor")
-        start = 0 if cursor is None else _position(cursor, len(self._tools))
+        start = 0 if cursor is None else _position(cursor, len(listed))
         end = start + protocol.PAGE_SIZE
-        fields: dict[str, Any] = {"tools": self._tools[start:end], **_CACHE}
-        if end < len(self._tools):
+        # What depends on the caller must not be kept for others (server/utilities/caching).
+        scope = {"cacheScope": "private"} if self._server.guarded else {}
+        fields: dict[str, Any] = {"tools": listed[start:end], **_CACHE, **scope}
+        if end < len(listed):
             fields["nextCursor"] = _cursor(end)
         return Reply(fields)
+
+    def _may_know(self, caller: Caller, tool: Tool) -> bool:
+        return caller.scopes.issuperset(tool.scopes) and self._server.admits(caller, tool)
 
     def _get(self, route: Route, caller: Caller, deadline: int) -> Reply:
         fields = self._rail.detail(self._rail.read(caller.owner, _task_id(route.params)))
@@ -107,10 +117,6 @@ class Methods:
     def _cancel(self, route: Route, caller: Caller, deadline: int) -> Reply:
         self._rail.cancel(caller.owner, _task_id(route.params))
         return Reply({})
-
-
-def _upload_seconds(server: TaskServer) -> int:
-    return 0 if server.uploads is None else int(server.uploads.total_seconds())
 
 
 def server_info(server: TaskServer) -> dict[str, Any]:

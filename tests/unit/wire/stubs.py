@@ -77,6 +77,7 @@ class StubRail:
         arguments: Mapping[str, Any],
         client: ClientInfo,
         *,
+        caller: Mapping[str, Any] | None = None,
         task_id: str | None = None,
         sealed_until: int | None = None,
         traceparent: str | None = None,
