@@ -7,7 +7,7 @@ the answers and the hook runs again from its start.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from taskrail.caller import Caller
@@ -70,6 +70,12 @@ class ClientInfo:
         """Whether it declared the tasks extension: as an object, nothing else counts."""
         extensions = self.capabilities.get("extensions")
         return isinstance(extensions, Mapping) and isinstance(extensions.get(TASKS_EXTENSION), Mapping)
+
+    def with_forms(self) -> ClientInfo:
+        """The same client as one that can be asked by form: its model asks the user, through a tool."""
+        declared = self.capabilities.get("elicitation")
+        forms = {**(declared if isinstance(declared, Mapping) else {}), "form": {}}
+        return replace(self, capabilities={**self.capabilities, "elicitation": forms})
 
     @property
     def askable(self) -> dict[str, Any]:

@@ -19,6 +19,9 @@ Rule = Callable[[Caller, str], bool]
 
 _log = logging.getLogger("taskrail")
 
+TICKET_TOOLS = ("task_status", "task_answer", "task_cancel")
+"""Tools that the kit brings for clients that know no tasks."""
+
 _UPLOAD_LIFE = minutes(15)
 
 # The URL is signed with the function's temporary credentials and does not outlive them.
@@ -41,6 +44,9 @@ class TaskServer:
         What an agent should know before it uses the tools.
     title
         Name for people.
+    tickets
+        Whether clients that know no tasks get tools to follow, answer and cancel a task with: ``task_status``,
+        ``task_answer``, ``task_cancel``.
     uploads
         Whether there is a tool ``request_upload`` that gives callers URLs to upload their files to, under
         their own input prefix; a duration says how long such a URL works, 15 minutes unless said.
@@ -59,6 +65,7 @@ class TaskServer:
         tools: Sequence[Toolset],
         instructions: str | None = None,
         title: str | None = None,
+        tickets: bool = True,
         uploads: bool | timedelta = False,
     ) -> None:
         for what, text in (("name", name), ("version", version)):
@@ -80,6 +87,12 @@ class TaskServer:
         self._rule: Rule | None = None
         self.uploads = _upload_life(name, uploads)
         self._tools = _named(toolsets, uploads=self.uploads is not None)
+        self.tickets = bool(tickets) and any(tool.policy is not None for tool in self._tools.values())
+        for taken in TICKET_TOOLS if self.tickets else ():
+            if taken in self._tools:
+                raise DeclarationError(
+                    taken, "this is the name of a tool that the kit brings; give yours name='...', or tickets=False"
+                )
 
     @property
     def tools(self) -> Mapping[str, Tool]:

@@ -10,7 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 from taskrail.access import identifier
 from taskrail.caller import Caller
-from taskrail.errors import INTERNAL_ERROR, INVALID_REQUEST, Forbidden, InternalError, ProtocolError, RpcError
+from taskrail.errors import (
+    INTERNAL_ERROR,
+    INVALID_REQUEST,
+    Forbidden,
+    InternalError,
+    ProtocolError,
+    RpcError,
+    UnsupportedVersion,
+)
 from taskrail.ids import is_task_id
 from taskrail.results import error_result
 from taskrail.wire import jsonrpc, ladder, legacy, protocol
@@ -76,6 +84,7 @@ class App:
         self._telemetry = runtime.telemetry
         self._find_tool = server.tools.get
         self._envelope = Envelope(server_info(server))
+        self._legacy = legacy.Legacy(server_info(server), server.instructions, server.tools.get)
         self._methods = Methods(server, runtime.rail, runtime.clock, Sealer(runtime.secret))
         parameters = (header.name for tool in server.tools.values() for header in tool.signature.headers)
         self._cors = Cors(runtime.settings.allowed_origins, parameters)
@@ -134,11 +143,17 @@ class App:
                 max_depth=settings.max_depth,
                 max_values=settings.max_values,
             )
+            if isinstance(value, list) and value and legacy.may_batch(request.headers):
+                answers = [self._serve_legacy(one, request.headers, event, deadline, trail) for one in value]
+                answered = [answer for answer in answers if answer is not None]
+                return legacy.response(answered) if answered else HttpResponse(202)
             request_id = jsonrpc.readable_id(value)
             message = jsonrpc.message(value)
             if request_id is None:
-                # No notification of this revision means anything to a server behind HTTP.
+                # No notification of any revision means anything to a server behind HTTP.
                 return HttpResponse(202)
+            if legacy.is_legacy(message, request.headers):
+                return legacy.response(self._serve_legacy(value, request.headers, event, deadline, trail))
             return self._serve(request_id, message, request.headers, event, deadline, trail)
         except RpcError as error:
             trail.error = error.code
@@ -176,25 +191,63 @@ class App:
         deadline: int,
         trail: Trail,
     ) -> HttpResponse:
-        if legacy.is_legacy(message, headers):
-            legacy.answer(message, headers)
         route = ladder.climb(request_id, message, headers, self._find_tool)
+        reply = self._reply(route, event, deadline, trail)
+        response = self._envelope.success(request_id, reply)
+        if _fits(response.body):
+            return response
+        return self._envelope.success(request_id, _too_large(route))
+
+    def _reply(self, route: Route, event: Any, deadline: int, trail: Trail) -> Reply:
         trail.follow(route)
         caller = self._identify(event) if self._methods.needs_caller(route.method) else None
         trail.owner = None if caller is None else caller.owner
         reply = self._methods.answer(route, caller, deadline)
         trail.task_id = reply.fields.get("taskId", trail.task_id)
-        response = self._envelope.success(request_id, reply)
-        if _fits(response.body):
-            return response
-        if route.method != protocol.TOOLS_CALL:
-            _log.error("the answer to %s is larger than Lambda takes", route.method)
-            raise InternalError
-        text = (
-            f"The tool's result is larger than the {_LARGEST_ANSWER} bytes that an answer can carry. "
-            "Ask for less; the tool's author can make it a task, whose large results come as links."
-        )
-        return self._envelope.success(request_id, Reply(error_result(text)))
+        return reply
+
+    def _serve_legacy(
+        self, value: Any, headers: Mapping[str, str], event: Any, deadline: int, trail: Trail
+    ) -> dict[str, Any] | None:
+        """The answer to one message of an earlier revision; None to a notification."""
+        request_id = jsonrpc.readable_id(value)
+        try:
+            message = jsonrpc.message(value)
+            if request_id is None:
+                return None
+
+            def modern(route: Route) -> Reply:
+                reply = self._reply(route, event, deadline, trail)
+                return reply if _fits(jsonrpc.dumps(dict(reply.fields))) else _too_large(route)
+
+            return legacy.success(request_id, self._legacy.answer(request_id, message, headers, modern))
+        except UnsupportedVersion:
+            raise
+        except (RpcError, ProtocolError) as error:
+            trail.error = error.code
+            return legacy.error(request_id, error.code, error.message, error.data)
+        except Exception:
+            _log.exception("a request could not be answered")
+            trail.error = INTERNAL_ERROR
+            return legacy.error(request_id, INTERNAL_ERROR, "Internal error.", None)
+
+
+def _too_large(route: Route) -> Reply:
+    """What is said in place of a result that no answer can carry.
+
+    Raises
+    ------
+    InternalError
+        The request was no call of a tool.
+    """
+    if route.method != protocol.TOOLS_CALL:
+        _log.error("the answer to %s is larger than Lambda takes", route.method)
+        raise InternalError
+    text = (
+        f"The tool's result is larger than the {_LARGEST_ANSWER} bytes that an answer can carry. "
+        "Ask for less; the tool's author can make it a task, whose large results come as links."
+    )
+    return Reply(error_result(text))
 
 
 def _refusal(status: int, message: str, headers: Mapping[str, str] | None = None) -> HttpResponse:

@@ -11,11 +11,13 @@ from taskrail.clock import Clock
 from taskrail.errors import ArgumentsError, Forbidden, InternalError, InvalidParams
 from taskrail.inputs import s3_uris
 from taskrail.results import ResultError, error_result
+from taskrail.server import TICKET_TOOLS
 from taskrail.wire import user_code
 from taskrail.wire.envelope import TASK, Reply
 from taskrail.wire.jsonrpc import dumps
 from taskrail.wire.ladder import Route
 from taskrail.wire.seal import LIFE_MS, Sealer, State, Subject
+from taskrail.wire.tickets import Tickets
 from taskrail.wire.waiting import Waiting, input_required
 
 if TYPE_CHECKING:
@@ -50,7 +52,8 @@ class Calls:
         self._rail = rail
         self._clock = clock
         self._sealer = sealer
-        self._waiting = Waiting(rail, clock, sealer)
+        self._tickets = Tickets(rail, clock) if server.tickets else None
+        self._waiting = Waiting(rail, clock, sealer, self._tickets)
 
     def call(self, route: Route, caller: Caller, deadline: int) -> Reply:
         """Call a tool.
@@ -70,6 +73,10 @@ class Calls:
             The request cannot be served, or the tool answers with a JSON-RPC error.
         """
         tool = route.tool
+        if tool is None and self._tickets is not None and not route.client.tasks:
+            name = route.params.get("name")
+            if name in TICKET_TOOLS:
+                return self._tickets.call(name, _object(route.params, "arguments"), caller.owner, deadline)
         if tool is None or not self._server.admits(caller, tool):
             raise InvalidParams("Unknown tool: this server has none of that name.")
         if not caller.scopes.issuperset(tool.scopes):
@@ -108,7 +115,7 @@ class Calls:
             owner,
             tool,
             prepared,
-            route.client,
+            route.client if self._tickets is None or route.client.tasks else route.client.with_forms(),
             caller=caller.to_json(),
             task_id=None if state is None else state.task_id,
             sealed_until=None if state is None else state.expires_at,

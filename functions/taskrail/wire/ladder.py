@@ -13,13 +13,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from taskrail.call import ClientInfo
-from taskrail.errors import TASKS_EXTENSION, InvalidParams, MethodNotFound, MissingCapability
+from taskrail.errors import TASKS_EXTENSION, InvalidParams, MethodNotFound, MissingCapability, UnsupportedVersion
 from taskrail.wire import headers as mirrored
-from taskrail.wire import legacy, protocol
+from taskrail.wire import protocol
 from taskrail.wire.jsonrpc import Message, RequestId
 
 if TYPE_CHECKING:
     from taskrail.server import Tool
+
+_LONGEST_VERSION = 64
+"""Characters of what a client takes for a version that it is told again."""
 
 _TRACEPARENT = re.compile(r"00-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}")
 
@@ -83,7 +86,7 @@ def climb(
     mirrored.require(headers, "MCP-Protocol-Version", version)
     mirrored.require(headers, "Mcp-Method", method)
     if version not in protocol.SUPPORTED_VERSIONS:
-        raise legacy.unsupported(version)
+        raise unsupported(version)
     if method not in protocol.METHODS:
         raise MethodNotFound("This server has no such method.")
     tool = None
@@ -99,6 +102,16 @@ def climb(
     if not client.tasks and _needs_tasks(method, params, tool):
         raise MissingCapability({"extensions": {TASKS_EXTENSION: {}}})
     return Route(request_id, method, params, client, tool, traceparent)
+
+
+def unsupported(requested: str) -> UnsupportedVersion:
+    """The error for a version that this server does not speak."""
+    supported = ", ".join(protocol.SUPPORTED_VERSIONS)
+    return UnsupportedVersion(
+        f"Unsupported protocol version. This server speaks {supported}, declared on every request and without a "
+        f"handshake, and {', '.join(protocol.SERVED_LEGACY)} with one.",
+        {"supported": list(protocol.SUPPORTED_VERSIONS), "requested": requested[:_LONGEST_VERSION]},
+    )
 
 
 def _metadata(params: Mapping[str, Any]) -> tuple[str, ClientInfo, str | None]:

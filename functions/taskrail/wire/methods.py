@@ -15,6 +15,7 @@ from taskrail.wire.envelope import Reply, sendable
 from taskrail.wire.ladder import Route
 from taskrail.wire.listen import listen
 from taskrail.wire.seal import Sealer
+from taskrail.wire.tickets import ENTRIES
 
 if TYPE_CHECKING:
     from taskrail.caller import Caller
@@ -44,6 +45,7 @@ class Methods:
         self._rail = rail
         self._server = server
         self._entries = {name: tool.wire() for name, tool in server.tools.items()}
+        self._private = server.guarded or server.tickets
         self._discovery = _discovery(server)
         self._open = {protocol.DISCOVER: self._discover, protocol.LISTEN: listen}
         self._owned = {
@@ -86,15 +88,23 @@ class Methods:
     def _list(self, route: Route, caller: Caller | None) -> Reply:
         tools = self._server.tools.items()
         listed = [self._entries[name] for name, tool in tools if caller is None or self._may_know(caller, tool)]
+        if self._server.tickets and not route.client.tasks:
+            listed = [*map(self._for_ticket_holders, listed), *ENTRIES]
         cursor = route.params.get("cursor")
         start = 0 if cursor is None else _position(cursor, len(listed))
         end = start + protocol.PAGE_SIZE
-        # What depends on the caller must not be kept for others (server/utilities/caching).
-        scope = {"cacheScope": "private"} if self._server.guarded else {}
+        # What depends on the caller or on what it declared must not be kept for others (server/utilities/caching).
+        scope = {"cacheScope": "private"} if self._private else {}
         fields: dict[str, Any] = {"tools": listed[start:end], **_CACHE, **scope}
         if end < len(listed):
             fields["nextCursor"] = _cursor(end)
         return Reply(fields)
+
+    def _for_ticket_holders(self, entry: dict[str, Any]) -> dict[str, Any]:
+        """A task tool without its output schema: a ticket is a result of it as well, and no error."""
+        if self._server.tools[entry["name"]].policy is None:
+            return entry
+        return {key: value for key, value in entry.items() if key != "outputSchema"}
 
     def _may_know(self, caller: Caller, tool: Tool) -> bool:
         return caller.scopes.issuperset(tool.scopes) and self._server.admits(caller, tool)

@@ -8,6 +8,9 @@ SUPPORTED_VERSIONS = ("2026-07-28",)
 LEGACY_VERSIONS = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")
 """Revisions that open with a handshake and carry no version in the request itself."""
 
+SERVED_LEGACY = ("2025-11-25", "2025-06-18", "2025-03-26")
+"""Those of them that are served."""
+
 _CORE = "io.modelcontextprotocol/"
 
 VERSION_KEY = _CORE + "protocolVersion"

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any
 from taskrail.call import ClientInfo
 from taskrail.clock import Clock
 from taskrail.errors import TASKS_EXTENSION, MissingCapability, ProtocolError, StoreUnavailable
-from taskrail.questions import Question, check_response
+from taskrail.questions import ELICITATION, Question, check_response
 from taskrail.results import error_result, text_result
 from taskrail.wire.envelope import INPUT_REQUIRED, Reply
 from taskrail.wire.seal import LIFE_MS, Sealer, State, Subject
+from taskrail.wire.tickets import Tickets
 
 if TYPE_CHECKING:
     from taskrail.rail.rail import Rail
@@ -37,10 +38,13 @@ class Waiting:
         Time, and its passing.
     sealer
         Signs the state of a call whose job has a question.
+    tickets
+        What a client gets that its own call's time is not enough for; None where tickets are switched off.
     """
 
-    def __init__(self, rail: Rail, clock: Clock, sealer: Sealer) -> None:
+    def __init__(self, rail: Rail, clock: Clock, sealer: Sealer, tickets: Tickets | None = None) -> None:
         self._rail = rail
+        self._tickets = tickets
         self._clock = clock
         self._sealer = sealer
 
@@ -99,7 +103,7 @@ class Waiting:
             if task.outstanding:
                 return self._ask(task, subject, client)
             if self._clock.now() + pause > deadline:
-                return _unfinished(task, tool)
+                return _unfinished(task, tool) if self._tickets is None else self._tickets.ticket(task)
             self._clock.sleep(pause)
             pause = min(pause * 3 // 2, _LONGEST_PAUSE_MS)
             try:
@@ -120,6 +124,8 @@ class Waiting:
     def _ask(self, task: Task, subject: Subject, client: ClientInfo) -> Reply:
         questions = list(task.outstanding.values())
         allowed = [question for question in questions if question.allowed(client.capabilities)]
+        if not allowed and self._tickets is not None and any(asked.method == ELICITATION for asked in questions):
+            return self._tickets.ticket(task)
         if not allowed:
             required: dict[str, Any] = {}
             for question in questions:

@@ -62,6 +62,7 @@ class StubRail:
     tasks: dict[str, Task] = field(default_factory=dict)
     results: dict[str, Any] = field(default_factory=dict)
     created: list[dict[str, Any]] = field(default_factory=list)
+    created_for: list[ClientInfo] = field(default_factory=list)
     refuse: bool = False
     broken: int = 0
     ids: int = 0
@@ -88,6 +89,7 @@ class StubRail:
         task_id = task_id or self.new_task_id()
         if task_id in self.tasks:
             return self.tasks[task_id]
+        self.created_for.append(client)
         self.created.append(
             {"tool": tool.name, "arguments": dict(arguments), "until": sealed_until, "traceparent": traceparent}
         )

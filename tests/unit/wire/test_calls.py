@@ -7,9 +7,11 @@ from typing import Any
 
 import pytest
 
+from taskrail import clock
 from taskrail.questions import form_question, sampling_question
+from taskrail.server import TaskServer
 from taskrail.task import Status
-from tests.unit.wire.stubs import FORMS, HOOKS, NOW, TASKS, Answer, Confirm, Kit, Name
+from tests.unit.wire.stubs import FORMS, HOOKS, NOW, TASKS, Answer, Confirm, Kit, Name, tools
 
 BOTH: dict[str, Any] = {**TASKS, **FORMS}
 LARGE: dict[str, Any] = {"pages": 301}
@@ -338,7 +340,8 @@ def test_pauses_grow_to_a_second_and_end_with_the_budget() -> None:
     assert max(kit.clock.slept) == 1_000
     assert 4_000 < sum(kit.clock.slept) <= 5_000
     assert kit.rail.only().task_id in answer.said
-    assert (answer.result["isError"], "structuredContent" in answer.result) == (False, False)
+    assert answer.result["isError"] is False
+    assert answer.result["structuredContent"]["taskId"] == kit.rail.only().task_id
 
 
 def test_the_lambdas_own_time_bounds_the_wait() -> None:
@@ -349,8 +352,23 @@ def test_the_lambdas_own_time_bounds_the_wait() -> None:
     assert sum(kit.clock.slept) <= 1_000
 
 
-def test_an_unfinished_result_is_an_error_where_a_schema_wants_structure() -> None:
+def test_a_ticket_is_no_error_since_such_clients_see_no_output_schema() -> None:
     kit = Kit()
+    answer = kit.call("summarise")
+    assert answer.result["isError"] is False
+    assert answer.result["structuredContent"] == {
+        "taskId": kit.rail.only().task_id,
+        "status": "working",
+        "expiresAt": clock.iso(kit.rail.only().expires_at or 0),
+    }
+    listed = {tool["name"]: tool for tool in Kit().request("tools/list").result["tools"]}
+    assert "outputSchema" not in listed["summarise"]
+    listed = {tool["name"]: tool for tool in Kit().request("tools/list", capabilities=TASKS).result["tools"]}
+    assert "outputSchema" in listed["summarise"]
+
+
+def test_without_tickets_an_unfinished_result_is_an_error_where_a_schema_wants_structure() -> None:
+    kit = Kit(TaskServer("stub", version="1.2.3", title="Stub", tools=[tools], tickets=False))
     answer = kit.call("summarise")
     assert answer.result["isError"] is True
     assert kit.rail.only().task_id in answer.said

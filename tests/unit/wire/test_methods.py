@@ -67,12 +67,21 @@ def test_discovery_touches_nothing_that_can_fail() -> None:
 
 
 def test_the_list_has_every_tool_in_order_and_says_how_long_it_keeps() -> None:
-    result = Kit().request("tools/list").result
+    result = Kit().request("tools/list", capabilities=TASKS).result
     assert [tool["name"] for tool in result["tools"]] == list(SERVER.tools)
     assert all(tool["description"] and tool["inputSchema"]["type"] == "object" for tool in result["tools"])
-    assert (result["cacheScope"], "nextCursor" in result) == ("public", False)
-    assert Kit().request("tools/list", {"cursor": None}).result["tools"] == result["tools"]
-    assert Kit().request("tools/list").text == Kit().request("tools/list", capabilities=TASKS).text
+    assert (result["cacheScope"], "nextCursor" in result) == ("private", False)
+    assert Kit().request("tools/list", {"cursor": None}, capabilities=TASKS).result["tools"] == result["tools"]
+
+
+def test_tools_for_tickets_are_listed_for_clients_that_know_no_tasks() -> None:
+    names = [tool["name"] for tool in Kit().request("tools/list").result["tools"]]
+    assert names == [*SERVER.tools, "task_status", "task_answer", "task_cancel"]
+
+
+def test_a_list_that_is_the_same_for_all_may_be_kept_for_all() -> None:
+    result = Kit(crowd(3)).request("tools/list").result
+    assert (result["cacheScope"], len(result["tools"])) == ("public", 3)
 
 
 def test_pages() -> None:
