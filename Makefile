@@ -20,7 +20,8 @@ FASTMCP := .venv-fastmcp/.installed
 STRANDS := .venv-strands/.installed
 MINISTACK := .venv-ministack/.installed
 
-TYPED := $(wildcard functions/taskrail functions/handlers functions/tools functions/jobs functions/catalogue.py local infra demo)
+TYPED := $(wildcard functions/taskrail functions/handlers functions/tools functions/jobs functions/workflows functions/catalogue.py \
+  local infra app.py demo taskrail_client)
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
@@ -36,13 +37,13 @@ serve: $(LOCAL) ## Run the whole kit on this machine (PORT=8321 CATALOGUE=catalo
 	@$(PY) -m local --port $(PORT) --catalogue $(CATALOGUE)
 
 test: $(DEV) ## Run the tests that need no other environment (ARGS="-k name" and the like)
-	$(PY) -m pytest -n 2 -m "not clients and not conformance and not ministack" $(ARGS)
+	$(PY) -m pytest -n 2 -m "not clients and not conformance and not ministack and not infra and not deployed" $(ARGS)
 
 test-long: $(DEV) ## Run the long forms of the fault table, the property test, the fuzz and the dying processes
 	TASKRAIL_LONG=1 $(PY) -m pytest -n 2 tests/property tests/faults tests/fuzz tests/chaos $(ARGS)
 
-test-races: $(DEV) $(MINISTACK) ## Run the long form of the races, on moto and on MiniStack
-	TASKRAIL_LONG=1 $(PY) -m pytest -n 2 -m races tests/races $(ARGS)
+test-races: $(DEV) $(MINISTACK) ## Run the long form of the races, and state machines, on moto and on MiniStack
+	TASKRAIL_LONG=1 $(PY) -m pytest -n 2 -m "races or ministack" tests/races tests/workflows $(ARGS)
 
 test-clients: $(DEV) $(FASTMCP) $(STRANDS) ## Drive the local stack with three real clients
 	$(PY) -m pytest -m clients tests/clients $(ARGS)

@@ -1,4 +1,4 @@
-"""The story: one client, two tools, four tasks."""
+"""The story: one client, five tools, six tasks."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import csv
 import io
 import re
 import secrets
+import shutil
 import time
 import urllib.request
 import zipfile
@@ -65,6 +66,8 @@ class Story:
         async with self._connect() as client:
             await self._resume(client, documents)
             await self._ask(client)
+            await self._workflow(client)
+            await self._container(client)
             await self._cancel(client, documents)
             await self._unknown(client)
 
@@ -79,7 +82,7 @@ class Story:
         expect(EXTENSION in (client.server_capabilities.extensions or {}), "the server does not offer tasks")
         self._screen.ok(f"{server.name} {server.version}, MCP {client.protocol_version}, with tasks")
         tools = {tool.name: tool for tool in (await client.list_tools()).tools}
-        for name in ("measure_text", "count_words", "redact_documents"):
+        for name in ("measure_text", "count_words", "redact_documents", "run_migration", "line_statistics"):
             expect(name in tools, f"the tool {name} is not listed")
             self._screen.say(f"{name:17}{(tools[name].description or '').splitlines()[0]}")
 
@@ -158,6 +161,36 @@ class Story:
         expect(before > left == 0, f"{left} of {before} addresses are still there")
         self._screen.ok(f"redacted.zip: {len(texts)} documents, {len(data):,} bytes; no e-mail address is left")
 
+    async def _workflow(self, client: Client) -> None:
+        self._screen.chapter("A state machine waits for approval", "tools/call run_migration, tasks/update")
+        arguments = {"table": "orders", "rows": 12_000, "batch_size": 500}
+        task = await self._start(client, "run_migration", arguments)
+        with self._screen.meter() as meter:
+            states = await self._follow(task, meter)
+        expect(states[-1].status == "input_required", f"the workflow did not ask but is {states[-1].status}")
+        await task.answer(states[-1].input_requests or {})
+        with self._screen.meter() as meter:
+            states = await self._follow(task, meter)
+        told = (await self._result(task, states[-1], "run_migration")).structured_content
+        expect(told["rows"] == 12_000 and told["batches"] == 24, "the workflow migrated something else")
+        self._screen.ok(
+            f"{told['rows']:,} rows in {told['batches']} batches, verified: {told['total']} before and after"
+        )
+
+    async def _container(self, client: Client) -> None:
+        self._screen.chapter("A container in another language", "tools/call line_statistics")
+        self._screen.say("A shell script in an image of Debian's; on this machine its command runs as a process.")
+        if shutil.which("curl") is None:
+            self._screen.say("It reports with curl, which this machine does not have: left out.")
+            return
+        text = "Two households, both alike in dignity,\nIn fair Verona, where we lay our scene,"
+        task = await self._start(client, "line_statistics", {"text": text})
+        with self._screen.meter() as meter:
+            states = await self._follow(task, meter)
+        told = (await self._result(task, states[-1], "line_statistics")).structured_content
+        expect(told == {"lines": 2, "words": 14, "longest_line": 39}, f"the container counted {told}")
+        self._screen.ok(f"{told}")
+
     async def _cancel(self, client: Client, documents: list[dict[str, Any]]) -> None:
         self._screen.chapter("A task is cancelled", "tasks/cancel")
         task = await self._start(client, "count_words", {"documents": documents})
@@ -222,6 +255,9 @@ class Story:
 
     async def _approve(self, context: ClientRequestContext, params: ElicitRequestParams) -> ElicitResult:
         self._screen.say(f"It asks: {params.message}")
+        if "Migrate" in params.message:
+            self._screen.say("The client answers: yes.")
+            return ElicitResult(action="accept", content={"go": True})
         self._screen.say("The client answers: yes, but leave the card numbers.")
         return ElicitResult(action="accept", content={"redact": True, "kinds": ["email", "ip"]})
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from taskrail import TaskServer
-from tools import documents, privacy
+from tools import documents, migrations, privacy, statistics
 
 server = TaskServer(
     "documents",
@@ -11,7 +11,8 @@ server = TaskServer(
     title="Documents",
     instructions=(
         "Counts, compares and redacts documents. Hand them in as text, or by s3:// URIs under your own input prefix. "
+        "Also migrates an invented table, compares row counts and measures lines. "
         "Long work becomes a task: keep its taskId, ask for it again whenever you like."
     ),
-    tools=[documents.tools, privacy.tools],
+    tools=[documents.tools, privacy.tools, migrations.tools, statistics.tools],
 )

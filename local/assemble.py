@@ -1,4 +1,4 @@
-"""The kit's runtime over the local AWS and the local engine, for the processes that need one."""
+"""The kit's runtime over the local AWS and the local engines, for the processes that need one."""
 
 from __future__ import annotations
 
@@ -7,14 +7,18 @@ import threading
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from local.engine import LocalEngine
+from local.engine import Jobs, Line, LocalBatch, LocalStepFunctions
 from local.stack import Stack
 from taskrail.runtime import Runtime, build, client
 from taskrail.server import TaskServer
 from taskrail.settings import Settings
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from mypy_boto3_s3 import S3Client
+
+    from taskrail.engines.step_functions import StepFunctions
 
 
 class CatalogueError(Exception):
@@ -70,10 +74,19 @@ def runtime_of(stack: Stack) -> Runtime:
             made: S3Client = client("s3")
             return made
 
+    def executions(arns: Mapping[str, str]) -> StepFunctions:
+        from taskrail.engines.step_functions import StepFunctions
+
+        return StepFunctions(client("stepfunctions"), arns)
+
+    jobs = Jobs(Line(stack.socket), stack.runs)
     return build(
         server,
         settings,
         dynamodb=client("dynamodb"),
         s3=s3,
-        engines={"step_functions": LocalEngine(stack.socket)},
+        engines={
+            "step_functions": LocalStepFunctions(jobs, stack, server.tools, executions),
+            "batch": LocalBatch(jobs, server.tools),
+        },
     )

@@ -1,17 +1,25 @@
-"""The local AWS: moto's server for DynamoDB and S3, with the table and the bucket in it."""
+"""The local AWS: moto's server for DynamoDB, S3 and Step Functions, with the table and the bucket in it."""
 
 from __future__ import annotations
 
+import http.client
 import logging
+import os
 import signal
 import sys
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
+from local import moto_workflows
 from local.child import Wiring, vanish, when_cut
+from local.engine import Line
+from local.events import told
 from local.moto_patches import WrongMoto, apply
-from local.stack import HOST, REGION
+from local.moto_workflows import Invoked, Uninvoked
+from local.stack import ACCOUNT, HOST, REGION, Stack
+from taskrail.errors import EngineUnavailable
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -20,6 +28,13 @@ if TYPE_CHECKING:
 Wsgi = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
 
 TTL_ATTRIBUTE = "expiresAt"
+
+FUNCTION_WITHIN = 900.0
+"""Seconds that an invocation may take, as in Lambda."""
+
+_STEP_FUNCTIONS = "AWSStepFunctions."
+
+log = logging.getLogger("taskrail.local")
 
 
 def create(dynamodb: DynamoDBClient, s3: S3Client, table: str, bucket: str) -> None:
@@ -64,8 +79,62 @@ def no_web_pages(application: Wsgi, hosts: frozenset[str]) -> Wsgi:
     return guarded
 
 
+class Interpreter:
+    """Loads moto's interpreter of state machines before the first request that is about one.
+
+    Parameters
+    ----------
+    stack
+        Whose functions are invoked, and whose supervisor is told of ends.
+    """
+
+    def __init__(self, stack: Stack) -> None:
+        self._functions = (HOST, stack.functions_port)
+        self._line = Line(stack.socket, within=1.0)
+        self._lock = threading.Lock()
+        self._loaded = False
+
+    def before(self, application: Wsgi) -> Wsgi:
+        """Serve an application whose requests may need the interpreter."""
+
+        def serving(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+            if environ.get("HTTP_X_AMZ_TARGET", "").startswith(_STEP_FUNCTIONS):
+                with self._lock:
+                    if not self._loaded:
+                        moto_workflows.apply(self._invoke, self._ended)
+                        self._loaded = True
+            return application(environ, start_response)
+
+        return serving
+
+    def _invoke(self, name: str, payload: bytes) -> Invoked:
+        connection = http.client.HTTPConnection(*self._functions, timeout=FUNCTION_WITHIN)
+        try:
+            connection.request("POST", f"/2015-03-31/functions/{quote(name)}/invocations", payload)
+            answer = connection.getresponse()
+            body, status = answer.read(), answer.status
+        except (OSError, http.client.HTTPException) as error:
+            # The process of the functions is being started again: a state with Retry tries again.
+            raise Uninvoked("ServiceException", f"The function did not answer ({type(error).__name__}).") from error
+        finally:
+            connection.close()
+        if status == 404:
+            raise Uninvoked("ResourceNotFoundException", f"Function not found: {name}")
+        if status != 200:
+            raise Uninvoked("ServiceException", f"The function's process answered {status}.")
+        return Invoked(body, answer.headers.get("X-Amz-Function-Error") is not None)
+
+    def _ended(self, detail: dict[str, Any]) -> None:
+        try:
+            self._line.ask({"do": "tell", "event": told(detail)})
+        except EngineUnavailable:
+            # Events of Step Functions are best effort, here as there: the next read of the task settles it.
+            log.info("the end of an execution was not passed on")
+
+
 def serve(wiring: Wiring) -> None:
     """Serve until the process ends."""
+    os.environ.update(MOTO_ACCOUNT_ID=ACCOUNT, MOTO_PORT=str(wiring.stack.aws_port))
     apply()
     import boto3
     from moto.moto_server.werkzeug_app import DomainDispatcherApplication, MotoRequestHandler, create_backend_app
@@ -74,7 +143,7 @@ def serve(wiring: Wiring) -> None:
     stack = wiring.stack
     logging.getLogger("werkzeug").setLevel(logging.ERROR)
     application = no_web_pages(
-        DomainDispatcherApplication(create_backend_app),
+        Interpreter(stack).before(DomainDispatcherApplication(create_backend_app)),
         frozenset({f"{HOST}:{stack.aws_port}", f"localhost:{stack.aws_port}"}),
     )
     server = make_server(

@@ -16,11 +16,12 @@ from typing import Any
 from uuid import uuid4
 
 from local.child import Wiring, vanish, when_cut
-from local.engine import LocalEngine, execution_arn
+from local.engine import Line, execution_arn
 from local.http_event import Invocation
 from local.stack import ACCOUNT, REGION
 from taskrail import clock
 from taskrail.engines import RunState
+from taskrail.engines.batch import STOPPED
 from taskrail.errors import EngineUnavailable
 
 TRIES = 5
@@ -33,21 +34,58 @@ _STATUS = {
     RunState.STOPPED: "ABORTED",
 }
 
+_REASON = {
+    RunState.SUCCEEDED: "Essential container in task exited",
+    RunState.FAILED: "Essential container in task exited",
+    RunState.TIMED_OUT: "Job attempt duration exceeded timeout",
+    RunState.STOPPED: STOPPED,
+}
+
+_LOST = "Host EC2 (instance i-00000000000000000) terminated."
+
 log = logging.getLogger("taskrail.local")
 
 
 def event_of(end: Mapping[str, Any]) -> dict[str, Any]:
-    """The event that EventBridge carries when an execution ends.
+    """The event that EventBridge carries when a run ends: of Step Functions or of AWS Batch.
 
     Parameters
     ----------
     end
         The supervisor's account of a run that is over.
     """
+    return _job(end) if end["engine"] == "batch" else _execution(end)
+
+
+def told(detail: Mapping[str, Any]) -> dict[str, Any]:
+    """The event that an execution in the local AWS has ended.
+
+    Parameters
+    ----------
+    detail
+        Its ``detail``, from `local.moto_workflows`.
+    """
+    return _event("Step Functions Execution Status Change", detail["executionArn"], detail["stopDate"], detail)
+
+
+def _event(kind: str, arn: str, at: int, detail: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "version": "0",
+        "id": str(uuid4()),
+        "detail-type": kind,
+        "source": "aws.batch" if kind.startswith("Batch") else "aws.states",
+        "account": ACCOUNT,
+        "time": clock.iso(at),
+        "region": REGION,
+        "resources": [arn],
+        "detail": dict(detail),
+    }
+
+
+def _execution(end: Mapping[str, Any]) -> dict[str, Any]:
     tool, name = end["tool"], end["name"]
-    arn = execution_arn(tool, name)
     detail = {
-        "executionArn": arn,
+        "executionArn": execution_arn(tool, name),
         "stateMachineArn": f"arn:aws:states:{REGION}:{ACCOUNT}:stateMachine:{tool}",
         "name": name,
         "status": _STATUS[RunState(end["state"])],
@@ -58,17 +96,58 @@ def event_of(end: Mapping[str, Any]) -> dict[str, Any]:
     }
     if end["reason"] is not None:
         detail |= {"error": end["reason"], "cause": f"The job process ended: {end['reason']}."}
-    return {
-        "version": "0",
-        "id": str(uuid4()),
-        "detail-type": "Step Functions Execution Status Change",
-        "source": "aws.states",
-        "account": ACCOUNT,
-        "time": clock.iso(end["endedAt"]),
-        "region": REGION,
-        "resources": [arn],
-        "detail": detail,
+    return told(detail)
+
+
+def _job(end: Mapping[str, Any]) -> dict[str, Any]:
+    """A "Batch Job State Change" (AWS Batch User Guide, "AWS Batch events"; DescribeJobs has the same fields)."""
+    succeeded = RunState(end["state"]) is RunState.SUCCEEDED
+    code = "0" if succeeded else str(end["reason"]).removeprefix("exit code ")
+    exit_code = {"exitCode": int(code)} if code.isdecimal() else {}
+    lost = RunState(end["state"]) is RunState.FAILED and not exit_code
+    why = _LOST if lost else _REASON[RunState(end["state"])]
+    seen = {"logStreamName": end["name"], "networkInterfaces": [], **exit_code}
+    arn = f"arn:aws:batch:{REGION}:{ACCOUNT}:job/{end['runId']}"
+    detail = {
+        "jobArn": arn,
+        "jobName": end["name"],
+        "jobId": end["runId"],
+        "jobQueue": f"arn:aws:batch:{REGION}:{ACCOUNT}:job-queue/local",
+        "status": "SUCCEEDED" if succeeded else "FAILED",
+        "attempts": [
+            {
+                "container": seen,
+                "startedAt": end["attemptAt"],
+                "stoppedAt": end["endedAt"],
+                "statusReason": why,
+            }
+        ]
+        * end["attempt"],
+        "statusReason": why,
+        "createdAt": end["startedAt"],
+        "startedAt": end["attemptAt"],
+        "stoppedAt": end["endedAt"],
+        "retryStrategy": {"attempts": end["attempts"], "evaluateOnExit": []},
+        "dependsOn": [],
+        "jobDefinition": f"arn:aws:batch:{REGION}:{ACCOUNT}:job-definition/{end['tool']}:1",
+        "parameters": {},
+        "container": {
+            "command": end["command"],
+            "volumes": [],
+            "environment": [],
+            "mountPoints": [],
+            "ulimits": [],
+            "resourceRequirements": [],
+            "secrets": [],
+            **seen,
+        },
+        "timeout": {"attemptDurationSeconds": max(1, end["timeoutMs"] // 1000)},
+        "tags": {},
+        "propagateTags": False,
+        "platformCapabilities": [],
+        "eksAttempts": [],
     }
+    return _event("Batch Job State Change", arn, end["endedAt"], detail)
 
 
 class Deliveries:
@@ -84,7 +163,7 @@ class Deliveries:
         The time.
     """
 
-    def __init__(self, engine: LocalEngine, handler: Callable[[dict[str, Any], Any], Any], time: clock.Clock) -> None:
+    def __init__(self, engine: Line, handler: Callable[[dict[str, Any], Any], Any], time: clock.Clock) -> None:
         self._engine = engine
         self._handler = handler
         self._time = time
@@ -99,7 +178,7 @@ class Deliveries:
             return False
         if end is None:
             return False
-        self._deliver(event_of(end))
+        self._deliver(end.get("event") or event_of(end))
         try:
             self._engine.ask({"do": "reported", "name": end["name"]})
         except EngineUnavailable:
@@ -131,7 +210,7 @@ def main(argv: Sequence[str]) -> None:
     from handlers.run_events import bind
     from local.assemble import runtime_of
 
-    deliveries = Deliveries(LocalEngine(stack.socket, within=20.0), bind(runtime_of(stack)), clock.SystemClock())
+    deliveries = Deliveries(Line(stack.socket, within=20.0), bind(runtime_of(stack)), clock.SystemClock())
     wiring.ready()
     while True:
         deliveries.one()

@@ -1,4 +1,4 @@
-"""The API process: HTTP on 127.0.0.1, each request handed to `handlers.mcp_api` as API Gateway would.
+"""The API process: HTTP on 127.0.0.1, each request handed to its handler as API Gateway would.
 
 It listens for this machine only, and believes only this machine's own names and pages: a page of
 the web that reaches a port of its visitor's machine is refused by its ``Host`` or its ``Origin``.
@@ -14,7 +14,7 @@ import re
 import signal
 import socket
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -23,8 +23,12 @@ from uuid import uuid4
 
 from local.child import Wiring, vanish, when_cut
 from local.http_event import Incoming, Invocation, Outgoing, Unsendable, event_of, response_of
-from local.stack import HOST
+from local.machines import workflows_of
+from local.stack import HOST, REPORT_PATH
+from taskrail.caller import Caller
 from taskrail.clock import SystemClock
+from taskrail.tools import Tool
+from taskrail.work import Container, Workflow
 
 MOST_BODY = 10 * 1024 * 1024
 """Bytes of a body (API Gateway, "Quotas for HTTP APIs", payload size)."""
@@ -37,6 +41,9 @@ READ_WITHIN_MS = 30_000
 
 IDLE_MS = 75_000
 """Milliseconds that a connection may wait for its next request."""
+
+CALLER = "local"
+"""Owner of all tasks: whoever reaches this machine's own port is its one, known, developer."""
 
 _DRAIN_MS = 2_000
 _CHUNK_HEAD = 256
@@ -329,6 +336,46 @@ def _is_this_machine(origin: str) -> bool:
         return False
 
 
+def routed(otherwise: Handler, routes: Mapping[str, Handler]) -> Handler:
+    """A handler that hands each event to the one of its route, as API Gateway's routes do.
+
+    Parameters
+    ----------
+    otherwise
+        Takes what no route takes.
+    routes
+        Handlers by method and path.
+    """
+
+    def handle(event: dict[str, Any], context: Any) -> Any:
+        http = event["requestContext"]["http"]
+        return routes.get(f"{http['method']} {http['path']}", otherwise)(event, context)
+
+    return handle
+
+
+def developer(tools: Iterable[Tool]) -> Caller:
+    """Whoever calls: known, and allowed whatever any of these tools demands."""
+    return Caller(CALLER, scopes=frozenset(scope for tool in tools for scope in tool.scopes))
+
+
+def facts_of(tool: Tool) -> dict[str, Any]:
+    """What the start-up text says of a tool."""
+    note = None
+    if isinstance(tool.work, Workflow):
+        note = "a state machine" if tool.work.definition else "a state machine in AWS: not on this machine"
+    elif isinstance(tool.work, Container):
+        note = "a container: here its command is a process"
+        if not tool.work.command:
+            note = "a container without command=: not on this machine"
+    return {
+        "name": tool.name,
+        "mode": tool.mode,
+        "engine": None if tool.runs_on is None else tool.runs_on.engine,
+        "note": note,
+    }
+
+
 def main(argv: Sequence[str]) -> None:
     """Be the front of a stack."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -346,15 +393,18 @@ def main(argv: Sequence[str]) -> None:
     except CatalogueError as error:
         print(f"taskrail: {error}", file=sys.stderr, flush=True)
         os._exit(1)
-    from handlers.mcp_api import bind
+    from handlers import mcp_api, report
 
-    front = Front(socket.socket(fileno=wiring.listener), bind(runtime), verbose=stack.verbose)
+    caller = developer(runtime.server.tools.values())
+    handler = routed(
+        mcp_api.bind(runtime, identify=lambda event: caller),
+        {f"POST {REPORT_PATH}": report.bind(runtime)},
+    )
+    front = Front(socket.socket(fileno=wiring.listener), handler, verbose=stack.verbose)
     wiring.ready(
         name=runtime.server.name,
-        tools=[
-            {"name": tool.name, "mode": tool.mode, "engine": tool.runs_on.engine if tool.runs_on else None}
-            for tool in runtime.server.tools.values()
-        ],
+        workflows=bool(workflows_of(runtime.server.tools.values())),
+        tools=[facts_of(tool) for tool in runtime.server.tools.values()],
     )
     front.serve_forever()
 

@@ -42,7 +42,7 @@ def main(argv: Sequence[str]) -> None:
     signal.signal(signal.SIGTERM, _end_now)
     signal.signal(signal.SIGINT, _end_now)
     if lifeline != NOTHING:
-        when_cut(lifeline, lambda: _end_session(directory, name))
+        when_cut(lifeline, lambda: end_own_session(directory, name))
     logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s", level=logging.INFO, stream=sys.stderr)
     logging.getLogger("botocore").setLevel(logging.WARNING)
     stack, records = Stack.load(directory), Records(directory / "runs")
@@ -79,20 +79,22 @@ def _attempts(stack: Stack, record: Record) -> None:
     clock = SystemClock()
     # Until here nothing had begun that a signal could leave half done.
     signal.signal(signal.SIGTERM, _end_soon)
-    for attempt in range(1, ATTEMPTS + 1):
+    # AWS Batch starts another process for another attempt, and so does the supervisor.
+    last = record.attempt + (0 if record.engine == "batch" else ATTEMPTS - 1)
+    for attempt in range(record.attempt, last + 1):
         try:
             outcome = run_attempt(
                 runtime.rail.reports,
                 runtime.server,
                 task_id=record.payload["taskId"],
                 run=record.payload["run"],
-                run_id=record.name,
+                run_id=record.run_id,
                 attempt=attempt,
                 # The supervisor kills a while after the deadline: the worker's last words fall on it.
                 remaining_ms=lambda: record.deadline + KILL_AFTER_MS - clock.now(),
             )
         except StoreUnavailable:
-            if attempt == ATTEMPTS:
+            if attempt == last:
                 raise
             clock.sleep(1_000 * attempt)
         else:
@@ -109,7 +111,7 @@ def _end_soon(signum: int, frame: FrameType | None) -> None:
     signal.setitimer(signal.ITIMER_REAL, HEAR_WITHIN)
 
 
-def _end_session(directory: Path, name: str) -> None:
+def end_own_session(directory: Path, name: str) -> None:
     """The launcher is gone: so is everything that belongs to it, what the job started included."""
     end_marked(f"{MARK}={directory / 'runs' / name}")
     remove(directory)

@@ -2,10 +2,11 @@
 
 ::
 
-    launcher ─┬─ aws          moto: DynamoDB and S3; when it dies, the tasks are gone, and the stack ends
-              ├─ supervisor ─── job processes, each a session of its own
+    launcher ─┬─ aws          moto: DynamoDB, S3, executions; when it dies, the tasks are gone, and the stack ends
+              ├─ supervisor ─── processes of jobs and containers, each a session of its own
               ├─ front        the API; started again when it dies
-              └─ events       tells the API's code how runs ended; started again when it dies
+              ├─ events       tells the API's code how runs ended; started again when it dies
+              └─ functions    the Lambda functions of workflows, if there are any; started again when it dies
 
 The launcher owns the listening sockets: a process that is started again finds the connections made
 meanwhile. It holds the only write end of the lifeline, whose end tells all others that it is gone,
@@ -129,12 +130,14 @@ class Launcher:
             with self._prepared() as stack:
                 self.stack = stack
                 try:
-                    aws, supervisor, front, events = self._children
+                    aws, supervisor, front, events, functions = self._children
                     for child in (aws, supervisor, front):
                         self._spawn(child)
                     if await self._ready(aws, supervisor, front):
                         # Nobody waits for it, and what is wrong with a catalogue is told once.
                         self._spawn(events)
+                        if front.facts["workflows"]:
+                            self._spawn(functions)
                         self._say(announce(stack, front.facts))
                         self._write_ready_file()
                         while not self._told:
@@ -154,11 +157,13 @@ class Launcher:
         with contextlib.ExitStack() as cleanup:
             front = cleanup.enter_context(_listen(self._options.port))
             aws = cleanup.enter_context(_listen(0))
+            functions = cleanup.enter_context(_listen(0))
             directory = Path(cleanup.enter_context(_directory()))
             stack = Stack(
                 directory=directory,
                 port=front.getsockname()[1],
                 aws_port=aws.getsockname()[1],
+                functions_port=functions.getsockname()[1],
                 catalogue=self._options.catalogue,
                 verbose=self._options.verbose,
             )
@@ -174,6 +179,7 @@ class Launcher:
                 _Child("local.supervisor", supervisor),
                 _Child("local.front", front),
                 _Child("local.events"),
+                _Child("local.functions", functions),
             ]
             yield stack
 
@@ -272,11 +278,12 @@ class Launcher:
         if self._options.ready_file is not None:
             self._options.ready_file.unlink(missing_ok=True)
         if self._children:
-            aws, supervisor, front, events = self._children
+            aws, supervisor, front, events, functions = self._children
             await _ended(front)
             await _ended(supervisor)
             await _end_leftovers(stack)
             await _ended(events)
+            await _ended(functions)
             await _ended(aws)
 
     def _write_ready_file(self) -> None:

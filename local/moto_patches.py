@@ -13,8 +13,8 @@ class WrongMoto(Exception):
     """The installed moto is not the one that the patches were written for."""
 
 
-def apply() -> None:
-    """Patch moto in this process.
+def check() -> None:
+    """Refuse another version of moto.
 
     Raises
     ------
@@ -26,9 +26,18 @@ def apply() -> None:
     except PackageNotFoundError:
         found = "none"
     if found != MOTO:
-        raise WrongMoto(
-            f"the local stack needs moto {MOTO} and found {found}: pip install 'moto[dynamodb,s3,server]=={MOTO}'"
-        )
+        raise WrongMoto(f"the local stack needs moto {MOTO} and found {found}: pip install -r requirements/local.txt")
+
+
+def apply() -> None:
+    """Patch moto in this process.
+
+    Raises
+    ------
+    WrongMoto
+        Another version is installed.
+    """
+    check()
     _one_dynamodb_call_at_a_time()
     _keep_connections()
 

@@ -18,7 +18,7 @@ import os
 import re
 import shutil
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +34,9 @@ MARK = "TASKRAIL_LOCAL_RUN"
 STOP = "stop"
 TIME_OUT = "time out"
 
+_LONGEST_TAIL = 200_000
+"""Bytes from the end of a log in which lines are looked for."""
+
 _NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]{0,79}")
 
 
@@ -47,6 +50,18 @@ class Record:
         What the engine was asked to start.
     started_at
         When it was.
+    engine
+        Which engine it plays: ``step_functions`` or ``batch``.
+    run_id
+        The id that the engine gave it.
+    environment
+        Variables of this run alone.
+    command
+        What runs in place of a Python job's process: the command of a container.
+    attempts
+        How often it is tried at most, when its process is lost.
+    attempt, attempt_at
+        Which try this is, from 1, and when it began.
     state, reason, ended_at
         How it stands, and how and when it ended.
     asked, asked_at
@@ -60,6 +75,13 @@ class Record:
     payload: dict[str, Any]
     timeout_ms: int
     started_at: int
+    engine: str = "step_functions"
+    run_id: str = ""
+    environment: dict[str, str] = field(default_factory=dict, repr=False)
+    command: list[str] = field(default_factory=list)
+    attempts: int = 1
+    attempt: int = 1
+    attempt_at: int = 0
     state: RunState = RunState.RUNNING
     reason: str | None = None
     ended_at: int | None = None
@@ -74,13 +96,30 @@ class Record:
 
     @property
     def deadline(self) -> int:
-        """When the run is out of time."""
-        return self.started_at + self.timeout_ms
+        """When the attempt is out of time."""
+        return (self.attempt_at or self.started_at) + self.timeout_ms
 
 
 def usable_name(name: object) -> bool:
     """Whether a name may become the name of a folder: as Step Functions limits it, and never a hidden one."""
     return isinstance(name, str) and _NAME.fullmatch(name) is not None
+
+
+def output_log(runs: Path, name: str) -> Path:
+    """The file with what the run `name` printed, in the directory of all runs."""
+    return runs / name / "output.log"
+
+
+def tail(path: Path, lines: int) -> tuple[str, ...]:
+    """The last lines of a file, oldest first; of one that is not there, none."""
+    try:
+        with open(path, "rb") as file:
+            file.seek(0, os.SEEK_END)
+            file.seek(max(0, file.tell() - _LONGEST_TAIL))
+            text = file.read().decode("utf-8", errors="replace")
+    except OSError:
+        return ()
+    return tuple(text.splitlines()[-lines:]) if lines > 0 else ()
 
 
 class Records:
@@ -102,7 +141,7 @@ class Records:
 
     def log(self, name: str) -> Path:
         """What the run printed."""
-        return self.folder(name) / "output.log"
+        return output_log(self._directory, name)
 
     def temporary(self, name: str) -> Path:
         """Where the run may leave temporary files."""
@@ -192,6 +231,11 @@ class Records:
             return int((self.folder(name) / "exit").read_text(encoding="utf-8"))
         except (OSError, ValueError):
             return None
+
+    def clear_attempt(self, name: str) -> None:
+        """Forget the process of an earlier attempt: a new one is to sign and to note its own exit code."""
+        for file in ("exit", "lock"):
+            (self.folder(name) / file).unlink(missing_ok=True)
 
     def note_exit(self, name: str, code: int) -> None:
         """Write down an exit code, for a supervisor that is not the process's parent."""

@@ -51,7 +51,7 @@ class Runs:
     records
         Where they are remembered.
     command
-        Makes the command line of a job process from the run's name and the descriptor of its lock.
+        Makes the command line of a job process from the run's record and the descriptor of its lock.
     environment
         Variables of job processes.
     descriptors
@@ -65,7 +65,7 @@ class Runs:
     def __init__(
         self,
         records: Records,
-        command: Callable[[str, int], Sequence[str]],
+        command: Callable[[Record, int], Sequence[str]],
         environment: Mapping[str, str],
         descriptors: Sequence[int],
         clock: Clock,
@@ -81,8 +81,13 @@ class Runs:
         self._closed = False
         self._looking = False
 
-    def start(self, tool: str, name: str, payload: dict[str, Any], timeout_ms: int) -> None:
+    def start(self, tool: str, name: str, payload: dict[str, Any], timeout_ms: int, **more: Any) -> None:
         """Start the run `name`; a name that was started already stays as it is.
+
+        Parameters
+        ----------
+        tool, name, payload, timeout_ms, more
+            As in `Record`.
 
         Raises
         ------
@@ -95,7 +100,7 @@ class Runs:
             raise Refused("The local stack is ending.")
         if len(self.running()) >= MOST_RUNNING:
             raise Refused(f"More than {MOST_RUNNING} runs at a time are not started on one machine.")
-        run = _Run(Record(name, tool, payload, timeout_ms, self._clock.now()))
+        run = _Run(Record(name, tool, payload, timeout_ms, self._clock.now(), **more))
         try:
             self._records.write(run.record)
             self._spawn(run)
@@ -106,18 +111,20 @@ class Runs:
         self._set_timer(run)
 
     def _spawn(self, run: _Run) -> None:
-        name = run.record.name
+        record, name = run.record, run.record.name
         self._records.temporary(name).mkdir(mode=0o700, exist_ok=True)
         lock = self._records.lock(name)
         try:
             with open(self._records.log(name), "ab") as output:
                 run.process = subprocess.Popen(
-                    self._command(name, lock),
+                    self._command(record, lock),
                     stdin=subprocess.DEVNULL,
                     stdout=output,
                     stderr=subprocess.STDOUT,
                     env={
                         **self._environment,
+                        **record.environment,
+                        **_batch(record),
                         "TMPDIR": str(self._records.temporary(name)),
                         MARK: str(self._records.folder(name)),
                         # What a job printed before it was killed is in its log.
@@ -278,9 +285,30 @@ class Runs:
             run.timer.cancel()
         state, reason = _ending(run.record, code)
         self._records.clear_temporary(run.record.name)
+        if state is RunState.FAILED and code is None and run.record.attempt < run.record.attempts and not self._closed:
+            self._try_again(run)
+            return
         self._save(run, replace(run.record, state=state, reason=reason, ended_at=self._clock.now()))
         run.ended.set()
         self._on_end(run.record)
+
+    def _try_again(self, run: _Run) -> None:
+        """Begin the next attempt under the same name and id, as AWS Batch does when a machine is lost.
+
+        Here that is a process whose end nobody saw. One that fails is not tried again.
+        """
+        log.info("attempt %d of a run of %s was lost; it is tried again", run.record.attempt, run.record.tool)
+        run.process = run.identity = None
+        self._save(run, replace(run.record, attempt=run.record.attempt + 1, attempt_at=self._clock.now()))
+        try:
+            self._records.clear_attempt(run.record.name)
+            self._spawn(run)
+        except OSError:
+            log.exception("an attempt could not be started")
+            self._save(run, replace(run.record, attempts=run.record.attempt))
+            self._end(run, None)
+        else:
+            self._set_timer(run)
 
     def _save(self, run: _Run, record: Record) -> None:
         run.record = record
@@ -289,6 +317,13 @@ class Runs:
         except OSError:
             # A full disk must not stop the supervision of what runs; its memory is right all the same.
             log.exception("the record of a run could not be written")
+
+
+def _batch(record: Record) -> dict[str, str]:
+    """What AWS Batch tells a container of its job."""
+    if record.engine != "batch":
+        return {}
+    return {"AWS_BATCH_JOB_ID": record.run_id, "AWS_BATCH_JOB_ATTEMPT": str(record.attempt)}
 
 
 def _has_exited(process: subprocess.Popen[bytes]) -> bool:
@@ -313,6 +348,9 @@ def _ending(record: Record, code: int | None) -> tuple[RunState, str | None]:
         return RunState.FAILED, None
     if code == 0:
         return RunState.SUCCEEDED, None
+    if code < 0 and record.engine == "batch":
+        # As a container's exit code tells of a signal.
+        code = 128 - code
     if code > 0:
         return RunState.FAILED, f"exit code {code}"
     return RunState.FAILED, f"signal {_signal_name(-code)}"

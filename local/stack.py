@@ -13,6 +13,7 @@ ROOT = Path(__file__).resolve().parent.parent
 REGION = "us-east-1"
 ACCOUNT = "000000000000"
 HOST = "127.0.0.1"
+REPORT_PATH = "/report"
 
 _FILE = "stack.json"
 
@@ -43,7 +44,9 @@ class Stack:
     port
         Port of the HTTP front on 127.0.0.1.
     aws_port
-        Port of the local DynamoDB and S3 on 127.0.0.1.
+        Port of the local AWS on 127.0.0.1.
+    functions_port
+        Port of the Lambda functions of workflows on 127.0.0.1.
     catalogue
         Module that has the `server`.
     verbose
@@ -57,6 +60,7 @@ class Stack:
     directory: Path
     port: int
     aws_port: int
+    functions_port: int
     catalogue: str
     verbose: bool = False
     table: str = "taskrail"
@@ -70,14 +74,24 @@ class Stack:
         return f"http://{HOST}:{self.port}/mcp"
 
     @property
+    def report_url(self) -> str:
+        """URL at which containers report."""
+        return f"http://{HOST}:{self.port}{REPORT_PATH}"
+
+    @property
     def endpoint(self) -> str:
-        """URL of the local DynamoDB and S3."""
+        """URL of the local AWS."""
         return f"http://{HOST}:{self.aws_port}"
 
     @property
     def socket(self) -> Path:
         """The socket on which the supervisor listens."""
         return self.directory / "supervisor.sock"
+
+    @property
+    def machines(self) -> Path:
+        """The file that says which state machines there are, as soon as there are any (`local.machines`)."""
+        return self.directory / "machines.json"
 
     @property
     def runs(self) -> Path:
@@ -123,6 +137,7 @@ class Stack:
             TASKRAIL_TABLE=self.table,
             TASKRAIL_BUCKET=self.bucket,
             TASKRAIL_SECRET=self.secret,
+            TASKRAIL_REPORT_URL=self.report_url,
         )
         # A proxy of the machine's owner must not stand between two processes of this machine.
         for name in ("NO_PROXY", "no_proxy"):

@@ -2,7 +2,8 @@
 
 A request is one line of JSON on a connection of its own, and so is the answer: ``{"ok": …}``,
 ``{"refused": "why"}`` or ``{"error": "what"}``. Requests: ``start``, ``stop``, ``describe`` for
-`local.engine`; ``ended`` and ``reported`` for `local.events`.
+`local.engine`; ``ended`` and ``reported`` for `local.events`; ``tell`` for `local.aws`, whose executions
+have ends too.
 """
 
 from __future__ import annotations
@@ -21,15 +22,18 @@ from local.child import NOTHING, Wiring, remove
 from local.records import Record, Records, usable_name
 from local.runs import Refused, Runs
 from taskrail.clock import SystemClock
-from taskrail.engines import RunReport, RunState
+from taskrail.engines import RunState
 
 LONGEST_REQUEST = 1_000_000
-"""Bytes of a request; a payload is a task id and a run number."""
+"""Bytes of a request: the largest is the event of an execution's end."""
 
 REQUEST_WITHIN = 5.0
 STOP_WITHIN = 1.0
 ENDED_WITHIN = 10.0
 CLOSE_WITHIN = 2.0
+
+# What a start may say besides; each is a field of `local.records.Record`.
+_MORE = ("engine", "run_id", "environment", "command", "attempts")
 
 _WORDS = {
     RunState.SUCCEEDED: "well",
@@ -56,17 +60,23 @@ class Supervisor:
 
     def __init__(self, wiring: Wiring) -> None:
         self._stack = wiring.stack
-        command = self._stack.job_command or (sys.executable, "-m", "local.job_process")
+        self._wiring = wiring
         self._ended = asyncio.Event()
+        self._told: dict[str, dict[str, Any]] = {}
         self.records = Records(self._stack.runs)
         self.runs = Runs(
             self.records,
-            lambda name, lock: [*command, str(self._stack.directory), name, str(lock), str(wiring.lifeline)],
+            self._command,
             self._stack.environment(),
             [] if wiring.lifeline == NOTHING else [wiring.lifeline],
             SystemClock(),
             self._on_end,
         )
+
+    def _command(self, record: Record, lock: int) -> list[str]:
+        module = "local.container_process" if record.command else "local.job_process"
+        command = self._stack.job_command or (sys.executable, "-m", module)
+        return [*command, str(self._stack.directory), record.name, str(lock), str(self._wiring.lifeline)]
 
     async def connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Answer the one request of a connection."""
@@ -100,6 +110,8 @@ class Supervisor:
         operation = request.get("do")
         if operation == "ended":
             return await self._next_ended()
+        if operation == "tell":
+            return self._tell(request)
         name = request.get("name")
         if not isinstance(name, str) or not usable_name(name):
             raise Refused("A run's name is 1 to 80 letters, digits, dashes, underscores and dots.")
@@ -109,10 +121,14 @@ class Supervisor:
         if operation == "stop":
             return await self.runs.stop(name, STOP_WITHIN)
         if operation == "describe":
-            report = report_of(self.runs.record(name))
-            return {"state": report.state.value, "reason": report.reason}
+            record = self.runs.record(name)
+            if record is None:
+                return {"state": RunState.NOT_FOUND.value, "reason": None, "engine": None, "attempt": None}
+            about = {"engine": record.engine, "attempt": record.attempt}
+            return {"state": record.state.value, "reason": record.reason, **about}
         if operation == "reported":
-            self.runs.reported(name)
+            if self._told.pop(name, None) is None:
+                self.runs.reported(name)
             return None
         raise BadRequest("There is no such operation.")
 
@@ -122,23 +138,42 @@ class Supervisor:
             raise Refused("A start needs a tool, a payload and a time-out in milliseconds.")
         if timeout_ms <= 0:
             raise Refused("A time-out is longer than nothing.")
-        self.runs.start(tool, name, payload, timeout_ms)
+        more = {key: request[key] for key in _MORE if key in request}
+        self.runs.start(tool, name, payload, timeout_ms, **more)
+
+    def _tell(self, request: dict[str, Any]) -> None:
+        """Keep the event of an end that happened elsewhere until it was passed on; lost if this process dies."""
+        event = request.get("event")
+        if not isinstance(event, dict) or not usable_name(event.get("id")):
+            raise BadRequest("What is told is an event with an id.")
+        self._told[event["id"]] = event
+        self._ended.set()
 
     async def _next_ended(self) -> dict[str, Any] | None:
-        """The next run whose end was not passed on; None if there is none for a while."""
-        while not (unreported := self.runs.unreported()):
+        """The next run whose end was not passed on, or event that was told; None if there is none for a while."""
+        while not (unreported := self.runs.unreported()) and not self._told:
             self._ended.clear()
             try:
                 await asyncio.wait_for(self._ended.wait(), ENDED_WITHIN)
             except TimeoutError:
                 return None
+        if not unreported:
+            name, event = next(iter(self._told.items()))
+            return {"name": name, "event": event}
         record = unreported[0]
         return {
             "name": record.name,
+            "engine": record.engine,
             "tool": record.tool,
             "payload": record.payload,
             "state": record.state.value,
             "reason": record.reason,
+            "runId": record.run_id,
+            "command": record.command,
+            "timeoutMs": record.timeout_ms,
+            "attempts": record.attempts,
+            "attempt": record.attempt,
+            "attemptAt": record.attempt_at or record.started_at,
             "startedAt": record.started_at,
             "endedAt": record.ended_at,
         }
@@ -148,11 +183,6 @@ class Supervisor:
         what, where = record.reason or _WORDS[record.state], self.records.log(record.name)
         log.log(level, "a run of %s ended: %s; what it printed: %s", record.tool, what, where)
         self._ended.set()
-
-
-def report_of(record: Record | None) -> RunReport:
-    """A record as the engine's account of it."""
-    return RunReport(RunState.NOT_FOUND) if record is None else RunReport(record.state, record.reason)
 
 
 async def supervise(wiring: Wiring) -> None:

@@ -25,6 +25,7 @@ def start_up(stack: Stack, facts: Mapping[str, Any]) -> str:
     width = max((len(tool["name"]) for tool in facts["tools"]), default=0)
     tools = [
         f"  {tool['name']:<{width}}  {tool['mode']:<9}  {tool['engine'] or 'inside the request'}"
+        + (f" ({tool['note']})" if tool["note"] else "")
         for tool in facts["tools"]
     ]
     return "\n".join(

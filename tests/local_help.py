@@ -18,10 +18,11 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from local.child import Wiring
-from local.engine import LocalEngine
+from local.engine import Jobs, Line, execution_arn
 from local.processes import end_session, identify
 from local.records import Records
 from local.stack import Stack
+from taskrail.engines import RunOrder
 
 T = TypeVar("T")
 
@@ -69,13 +70,14 @@ class Desk:
     """A supervisor under test, with stand-in jobs, and the sockets that the launcher would hold."""
 
     def __init__(self, directory: Path) -> None:
-        self.stack = Stack(directory, 1, 1, "catalogue", job_command=(sys.executable, "-c", STAND_IN))
+        self.stack = Stack(directory, 1, 1, 1, "catalogue", job_command=(sys.executable, "-c", STAND_IN))
         self.stack.save()
         self._listener = socket.socket(socket.AF_UNIX)
         self._listener.bind(str(self.stack.socket))
         self._listener.listen(128)
         self.lifeline_read, self.lifeline_write = os.pipe()
-        self.engine = LocalEngine(self.stack.socket, within=10.0)
+        self.line = Line(self.stack.socket, within=10.0)
+        self.jobs = Jobs(self.line, self.stack.runs)
         self.records = Records(self.stack.runs)
         self.supervisor = self._supervise()
 
@@ -88,9 +90,10 @@ class Desk:
             start_new_session=True,
         )
 
-    def run(self, name: str, code: str, timeout_ms: int = 60_000) -> None:
-        """Start a stand-in job."""
-        self.engine.start("tool", name, {"code": code}, timeout_ms)
+    def run(self, name: str, code: str, timeout_ms: int = 60_000, **more: Any) -> str:
+        """Start a stand-in job; its id."""
+        order = RunOrder("tool", name, {"code": code}, timeout_ms=timeout_ms)
+        return self.jobs.start(order, execution_arn("tool", name), **{"engine": "step_functions", **more})
 
     def started(self) -> list[str]:
         """The name of every job process that came to life, once per process."""

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from pydantic import BaseModel
 
-from taskrail import StepFunctions, TaskContext, TaskServer, ToolError, Toolset, seconds
+from taskrail import InputFile, StepFunctions, TaskContext, TaskServer, ToolError, Toolset, seconds
 
 tools = Toolset()
 RUNS = StepFunctions(memory_mb=256, timeout=seconds(60))
@@ -111,4 +111,17 @@ def work(task: TaskContext) -> str:
     return "done"
 
 
-server = TaskServer("local-tests", version="1.0.0", tools=[tools])
+@tools.task(runs_on=RUNS, dedupe=seconds(300), poll_interval=seconds(1))
+def once(task: TaskContext, note: str) -> str:
+    """The same call again is the same task."""
+    return note
+
+
+@tools.task(runs_on=RUNS, poll_interval=seconds(1))
+def length(task: TaskContext, file: InputFile) -> int:
+    """Bytes of a file that was uploaded."""
+    with task.open_input(file) as source:
+        return len(source.read())
+
+
+server = TaskServer("local-tests", version="1.0.0", tools=[tools], uploads=True)

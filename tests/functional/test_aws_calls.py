@@ -1,22 +1,26 @@
-"""What every operation costs in AWS calls: the first row of design.md, section 9, for Step Functions.
+"""What every operation costs in AWS calls: the first row of design.md, section 9.
 
-Counted by botocore's own events under the real handlers and the real engine, for small payloads.
+Counted by botocore's own events under the real handlers and the real engines, for small payloads. Where moto
+cannot play the engine (jobs on Batch, states that wait), the stand-ins of the fault table do.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 from pydantic import BaseModel
 
 from taskrail import StepFunctions, TaskContext, TaskServer, Toolset, minutes, seconds
 from taskrail.testing import StandingClock
+from tests.faults import acts, work_acts
+from tests.faults.world import Process, World, world
 from tests.functional.deployed import Deployed, deployed
 
 GET, PUT, UPDATE = "GetItem", "PutItem", "UpdateItem"
 START, STOP, DESCRIBE = "StartExecution", "StopExecution", "DescribeExecution"
 STORE, LOAD = "PutObject", "GetObject"
+SUBMIT, TERMINATE, LOOK, RESUME = "SubmitJob", "TerminateJob", "DescribeJobs", "SendTaskSuccess"
 
 tools = Toolset()
 clocks: list[StandingClock] = []
@@ -53,7 +57,7 @@ def asks(task: TaskContext) -> str:
     return "yes" if task.ask("go", "Go on?", Approval).accepted else "no"
 
 
-server = TaskServer("costs", version="1", tools=[tools])
+server = TaskServer("costs", version="1", tools=[tools], uploads=minutes(5))
 
 
 @pytest.fixture
@@ -163,3 +167,138 @@ def test_large_payloads_take_one_more_each_way(here: Deployed) -> None:
     task_id = here.call("work", text="x", times=50_000)
     assert here.made(lambda: here.run(task_id)) == [UPDATE, STORE, UPDATE]
     assert here.made(lambda: here.get(task_id)) == [GET, LOAD]
+
+
+def test_an_offer_to_upload_calls_nothing(here: Deployed) -> None:
+    called = here.made(
+        lambda: here.request("tools/call", "request_upload", name="request_upload", arguments={"filename": "a.csv"})
+    )
+    assert called == []
+
+
+@pytest.fixture(scope="module")
+def everywhere() -> Iterator[World]:
+    with world() as made:
+        yield made
+
+
+@pytest.fixture
+def there(everywhere: World) -> World:
+    """A deployment with Batch and with workflows, as if it were new."""
+    everywhere.go_back()
+    return everywhere
+
+
+def calls_of(there: World, act: Callable[[Process], object]) -> list[str]:
+    """The AWS calls that something makes, in a process of its own."""
+    process = Process(there)
+    act(process)
+    return [call.partition(":")[2] for call in process.wire.calls]
+
+
+@pytest.mark.parametrize(
+    ("tool", "calls"),
+    [
+        ("batch", [PUT, SUBMIT, UPDATE]),
+        # Its arguments are always an object: nothing of the kit's runs in it that could read the item.
+        ("box", [STORE, PUT, SUBMIT, UPDATE]),
+        ("flow", [PUT, START]),
+        ("once", [PUT, PUT, START]),
+        ("once_batch", [PUT, PUT, SUBMIT, UPDATE]),
+    ],
+)
+def test_a_call_takes_what_its_engine_needs(there: World, tool: str, calls: list[str]) -> None:
+    assert calls_of(there, acts.create(tool, text="a")) == calls
+    assert calls_of(there, acts.get) == [GET]
+
+
+def test_a_call_that_is_made_again_finds_its_task(there: World) -> None:
+    """As long as it is not known whether the work has begun, a write makes sure that it is not taken back."""
+    acts.ticket("once", text="a")(there)
+    again = acts.create("once", text="a")
+    assert calls_of(there, again) == [PUT, GET, UPDATE, START]
+    there.run_jobs()
+    assert calls_of(there, again) == [PUT, GET]
+
+
+@pytest.mark.parametrize(
+    ("tool", "calls"),
+    [
+        ("batch", [GET, UPDATE, LOOK, TERMINATE, LOOK]),
+        # Nobody claims its run: it is told, and found not to have begun.
+        ("box", [GET, UPDATE, LOOK, TERMINATE, LOOK, UPDATE]),
+        ("flow", [GET, UPDATE]),
+    ],
+)
+def test_a_cancel_takes_two_and_the_stop_of_its_engine(there: World, tool: str, calls: list[str]) -> None:
+    acts.ticket(tool, text="a")(there)
+    assert calls_of(there, acts.cancel) == calls
+    assert calls_of(there, acts.cancel) == [GET]
+
+
+def test_a_cancel_of_work_that_has_begun_tells_it(there: World) -> None:
+    acts.ticket("batch", text="a")(there)
+    acts.worker_died(there)
+    assert calls_of(there, acts.cancel) == [GET, UPDATE, LOOK, TERMINATE, LOOK]
+    assert calls_of(there, acts.cancel) == [GET]
+
+
+def test_an_update_of_a_workflows_question_takes_two_and_passes_the_answer_on(there: World) -> None:
+    acts.ticket("flow_asks")(there)
+    work_acts.flow_waits(there)
+    assert calls_of(there, acts.update(go="yes")) == [GET, UPDATE, RESUME, UPDATE]
+    assert calls_of(there, acts.update(go="yes")) == [GET]
+
+
+def test_an_update_of_a_containers_question_takes_two(there: World) -> None:
+    acts.ticket("box_asks")(there)
+    there.run_jobs()
+    assert calls_of(there, acts.update(go="yes")) == [GET, UPDATE]
+
+
+def test_a_job_on_batch_takes_its_claim_and_its_terminal_write(there: World) -> None:
+    acts.ticket("batch", text="a")(there)
+    assert calls_of(there, acts.attempt(1)) == [UPDATE, UPDATE]
+    assert calls_of(there, acts.attempt(1)) == [UPDATE]
+    assert calls_of(there, acts.get) == [GET]
+
+
+def test_reports_take_one_and_the_write(there: World) -> None:
+    acts.ticket("flow")(there)
+    assert calls_of(there, work_acts.state("progress", message="Half.")) == [GET, UPDATE]
+    # What tells nothing new, or too soon, is no write.
+    assert calls_of(there, work_acts.state("progress", message="Half.")) == [GET]
+    assert calls_of(there, work_acts.state("progress", done=1, total=9)) == [GET]
+    acts.ticket("box_asks")(there)
+    assert calls_of(there, work_acts.container_asks) == [GET, UPDATE]
+    assert calls_of(there, work_acts.container("answers")) == [GET]
+    assert calls_of(there, work_acts.container("arguments")) == [GET, LOAD]
+    assert calls_of(there, work_acts.container("result", result=1)) == [GET, STORE]
+    assert calls_of(there, work_acts.container("result", upload=True)) == [GET]
+
+
+def test_the_events_of_a_container_take_one_and_its_end_three(there: World) -> None:
+    acts.ticket("box")(there)
+    work_acts.job_runs(there)
+    assert calls_of(there, work_acts.job_event()) == [GET]
+    work_acts.job_left("the result", 0)(there)
+    assert calls_of(there, work_acts.job_event()) == [GET, LOAD, UPDATE]
+    assert calls_of(there, work_acts.job_event()) == [GET]
+
+
+def test_the_end_of_a_workflow_takes_two(there: World) -> None:
+    acts.ticket("flow")(there)
+    work_acts.flow_over(there)
+    assert calls_of(there, work_acts.flow_event()) == [GET, UPDATE]
+    assert calls_of(there, work_acts.flow_event()) == [GET]
+
+
+def test_a_removed_task_takes_its_stop_and_the_deletion_of_its_objects(there: World) -> None:
+    acts.ticket("box", text="a")(there)
+    work_acts.died_unasked(there)
+    assert calls_of(there, work_acts.expire) == [LOOK, TERMINATE, LOOK, "ListObjectsV2", "DeleteObjects"]
+    there.go_back()
+    acts.ticket("plain", text="a")(there)
+    there.run_jobs()
+    work_acts.died_unasked(there)
+    assert calls_of(there, work_acts.expire) == ["ListObjectsV2"]

@@ -14,8 +14,10 @@ import pytest
 
 from catalogue import server
 from jobs import redact_documents as redacting
+from taskrail import ToolError
 from taskrail.testing import Kit, harness
 from tools import documents as counting
+from workflows import run_migration
 
 LETTER = {"name": "letter", "text": "Write to ada@example.org or 192.0.2.7, card 4111 1111 1111 1111."}
 POEM = {"name": "poem", "text": "One fish, two fish, red fish, blue fish."}
@@ -208,9 +210,66 @@ def test_every_document_finds_the_one_most_like_it() -> None:
     assert all(0 <= similarity <= 1 for _, similarity in neighbours)
 
 
+def migrated(**arguments: Any) -> dict[str, Any]:
+    """What the functions of `run_migration` make of arguments, one after the other as its states invoke them."""
+    planned = run_migration.plan({"arguments": arguments}, None)
+    applied = [run_migration.apply_batch({"batch": batch}, None) for batch in planned["batches"]]
+    return run_migration.verify({"plan": planned, "applied": applied}, None)
+
+
+@pytest.mark.parametrize(("rows", "size", "batches"), [(1, 1, 1), (10, 10, 1), (10, 3, 4), (1000, 300, 4)])
+def test_a_migration_covers_every_row_once(rows: int, size: int, batches: int) -> None:
+    result = migrated(table="orders", rows=rows, batch_size=size)
+    assert (result["rows"], result["batches"]) == (rows, batches)
+    assert result["total"] == migrated(table="orders", rows=rows, batch_size=rows)["total"]
+
+
+def test_a_migration_whose_sums_differ_says_so() -> None:
+    planned = run_migration.plan({"arguments": {"table": "orders", "rows": 10, "batch_size": 5}}, None)
+    once = run_migration.apply_batch({"batch": planned["batches"][0]}, None)
+    with pytest.raises(ToolError, match="The sums of orders differ"):
+        run_migration.verify({"plan": planned, "applied": [once, once]}, None)
+
+
+def test_a_migration_of_too_many_batches_is_refused() -> None:
+    with pytest.raises(ToolError, match="201 batches"):
+        run_migration.plan({"arguments": {"table": "orders", "rows": 201, "batch_size": 1}}, None)
+
+
+def test_a_workflow_gets_its_arguments_with_the_defaults_filled_in(kit: Kit) -> None:
+    task = kit.call("run_migration", table="orders", rows=10)
+    assert task.order.input["arguments"] == {"table": "orders", "rows": 10, "batch_size": 1_000}
+    kit.advance(timedelta(seconds=5))
+    task.report("progress", done=1, total=2)
+    assert task.poll()["_meta"]["io.taskrail/progress"] == {"done": 1, "total": 2}
+    task.end({"table": "orders", "rows": 10, "batches": 1, "total": "1.00"})
+    assert task.structured["batches"] == 1
+
+
+@pytest.mark.parametrize("table", ["orders; drop table orders", "", "1st"])
+def test_a_table_that_is_no_name_makes_no_task(kit: Kit, table: str) -> None:
+    assert kit.call("run_migration", table=table, rows=10).is_error
+    assert kit.scan() == []
+
+
+def test_a_container_gets_its_text_as_a_parameter_and_leaves_a_result(kit: Kit) -> None:
+    task = kit.call("line_statistics", text="one $(two)")
+    assert task.order.parameters == {"text": "one $(two)"}
+    task.report("result", result={"lines": 1, "words": 2, "longest_line": 10})
+    task.end()
+    assert task.structured == {"lines": 1, "words": 2, "longest_line": 10}
+
+
 def test_the_examples_are_listed_with_what_a_client_needs(kit: Kit) -> None:
     tools = {tool["name"]: tool for tool in kit.request("tools/list")["tools"]}
-    assert list(tools) == ["measure_text", "count_words", "redact_documents"]
+    assert list(tools) == [
+        "measure_text",
+        "count_words",
+        "redact_documents",
+        "run_migration",
+        "compare_counts",
+        "line_statistics",
+    ]
     for tool in tools.values():
         assert tool["title"] and tool["description"]
         assert tool["outputSchema"]["type"] == "object"

@@ -89,6 +89,24 @@ def test_a_job_that_is_stopped_cleans_up(rpc: Rpc, tmp_path: Path) -> None:
     wait_for((tmp_path / "clean").exists)
 
 
+def test_every_caller_is_the_one_developer_of_this_machine(stack: Launched, rpc: Rpc) -> None:
+    """Known, not anonymous: so the same call again finds the same task."""
+    first, second = (rpc.start("once", note="a") for _ in range(2))
+    assert first == second != rpc.start("once", note="b")
+    dynamodb = boto3.client("dynamodb", endpoint_url=stack.facts["endpoint"], region_name="us-east-1")
+    item = dynamodb.get_item(TableName="taskrail", Key={"pk": {"S": f"task#{first}"}})["Item"]
+    assert item["owner"]["S"] == "local"
+
+
+def test_a_file_is_uploaded_and_read_by_a_job(rpc: Rpc) -> None:
+    given = {"filename": "notes.txt", "content_type": "text/plain", "size_bytes": 5}
+    told = rpc.tool("request_upload", **given)["structuredContent"]
+    upload = urllib.request.Request(told["url"], b"hello", told["headers"], method=told["method"])
+    urllib.request.urlopen(upload).close()
+    task = rpc.until(rpc.start("length", file=told["uri"]), "completed")
+    assert task["result"]["structuredContent"] == {"result": 5}
+
+
 def test_the_table_and_the_bucket_are_as_deployed(stack: Launched) -> None:
     dynamodb = boto3.client("dynamodb", endpoint_url=stack.facts["endpoint"], region_name="us-east-1")
     table = dynamodb.describe_table(TableName="taskrail")["Table"]

@@ -94,7 +94,7 @@ def test_every_turn_of_a_task_is_told_once(kit: Kit, lines: Lines) -> None:
     task.answer(go={})
     found = lines()
     assert turns(found) == ["asked", "answered"]
-    assert [line.get("QuestionsOpened", line.get("QuestionsClosed")) for line in found if "tool" in line][0] == 1
+    assert (found[0]["QuestionsOpened"], found[-1]["event"]) == (1, "request")
     kit.advance(minutes(1))
     task.end({"rows": 1})
     task.poll()

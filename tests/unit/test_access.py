@@ -81,7 +81,11 @@ def api_key(key_id: str = "key-id-1") -> dict[str, Any]:
 @pytest.mark.parametrize("event", [jwt_2(), jwt_1(), cognito()])
 def test_a_token_is_one_owner_in_every_format(event: dict[str, Any]) -> None:
     caller = tell("jwt", event)
-    assert (caller.owner, caller.subject, caller.anonymous) == (owner_key("jwt", ISSUER, "user-1", None), "user-1", False)
+    assert (caller.owner, caller.subject, caller.anonymous) == (
+        owner_key("jwt", ISSUER, "user-1", None),
+        "user-1",
+        False,
+    )
     assert caller.scopes >= {"reports:read", "reports:write"}
 
 

@@ -7,14 +7,16 @@ from typing import Any
 import pytest
 
 from local import moto_patches
-from local.engine import LocalEngine
-from local.events import TRIES, Deliveries, event_of
+from local.engine import Line as RealLine
+from local.events import TRIES, Deliveries, event_of, told
 from taskrail.engines import RunReport, RunState
+from taskrail.engines.batch import report_of_job
 from taskrail.engines.step_functions import report_of_event
 from taskrail.errors import EngineUnavailable
 
 END: dict[str, Any] = {
     "name": f"{'0' * 32}-1",
+    "engine": "step_functions",
     "tool": "render",
     "payload": {"taskId": "0" * 32, "run": 1},
     "state": "failed",
@@ -23,8 +25,18 @@ END: dict[str, Any] = {
     "endedAt": 1_700_000_001_500,
 }
 
+JOB: dict[str, Any] = {
+    "engine": "batch",
+    "runId": "4c7599ae-0a82-49aa-ba5a-4727fcce14a8",
+    "command": ["sh", "-c", "exit 3"],
+    "timeoutMs": 60_000,
+    "attempts": 3,
+    "attempt": 2,
+    "attemptAt": 1_700_000_001_000,
+}
 
-class Line(LocalEngine):
+
+class Line(RealLine):
     """A supervisor that hands out ends and remembers what was reported."""
 
     def __init__(self, *ends: dict[str, Any] | None) -> None:
@@ -70,7 +82,40 @@ def test_an_end_is_told_in_the_words_of_step_functions(state: RunState, reason: 
     assert event["detail-type"] == "Step Functions Execution Status Change"
     assert event["detail"]["status"] == status
     assert event["detail"]["executionArn"] == f"arn:aws:states:us-east-1:000000000000:execution:render:{END['name']}"
-    assert report_of_event(event["detail"]) == RunReport(state, reason)
+    assert report_of_event(event["detail"]) == RunReport(state, reason, run_id=event["resources"][0])
+
+
+@pytest.mark.parametrize(
+    ("state", "reason", "status", "exit_code"),
+    [
+        (RunState.SUCCEEDED, None, "SUCCEEDED", 0),
+        (RunState.FAILED, "exit code 3", "FAILED", 3),
+        (RunState.FAILED, None, "FAILED", None),
+        (RunState.TIMED_OUT, None, "FAILED", None),
+        (RunState.STOPPED, None, "FAILED", None),
+    ],
+)
+def test_the_end_of_a_job_is_told_in_the_words_of_batch(
+    state: RunState, reason: str | None, status: str, exit_code: int | None
+) -> None:
+    event = event_of({**END, **JOB, "state": state.value, "reason": reason})
+    assert (event["source"], event["detail-type"]) == ("aws.batch", "Batch Job State Change")
+    detail = event["detail"]
+    assert (detail["status"], detail["jobId"], detail["jobName"]) == (status, JOB["runId"], END["name"])
+    assert detail["container"].get("exitCode") == exit_code
+    assert len(detail["attempts"]) == 2
+    report = report_of_job(detail)
+    assert report is not None
+    assert (report.state, report.run_id, report.attempt, report.log) == (state, JOB["runId"], 2, END["name"])
+    if reason is not None:
+        assert report.reason is not None and report.reason.startswith(reason)
+
+
+def test_the_end_of_an_execution_in_the_local_aws_is_passed_on_as_it_was_told() -> None:
+    event = told({"executionArn": "arn", "stopDate": END["endedAt"], "status": "SUCCEEDED", "name": END["name"]})
+    line, seen = Line({"name": event["id"], "event": event}), []
+    assert Deliveries(line, lambda event, context: seen.append(event), StillClock()).one()
+    assert (seen, line.reported) == ([event], [event["id"]])
 
 
 def test_an_end_is_delivered_and_then_reported() -> None:

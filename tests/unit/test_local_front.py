@@ -8,12 +8,16 @@ import json
 import socket
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from local import front as front_module
-from local.front import MOST_BODY, Front
+from local.front import MOST_BODY, Front, developer, facts_of, routed
+from local.http_event import Invocation
+from taskrail.clock import SystemClock
+from tests.workflows.catalogue import server
 
 Events = list[dict[str, Any]]
 
@@ -332,3 +336,27 @@ def test_a_client_that_leaves_does_not_disturb_the_rest(served: Served) -> None:
         with socket.create_connection(("127.0.0.1", served.port)) as connection:
             connection.sendall(data)
     assert served.post()[0] == 200
+
+
+def test_a_route_has_a_handler_of_its_own() -> None:
+    reports, rest = Handler(), Handler()
+    handle = routed(rest, {"POST /report": reports})
+    for method, path in (("POST", "/report"), ("GET", "/report"), ("POST", "/mcp"), ("POST", "/report/more")):
+        handle({"requestContext": {"http": {"method": method, "path": path}}}, Invocation("id", SystemClock()))
+    assert [event["requestContext"]["http"]["path"] for event in reports.events] == ["/report"]
+    assert len(rest.events) == 3
+
+
+def test_the_developer_may_call_every_tool() -> None:
+    tool = next(iter(server.tools.values()))
+    caller = developer([replace(tool, scopes=("a", "b")), replace(tool, scopes=("b",)), tool])
+    assert (caller.owner, caller.anonymous, caller.scopes) == ("local", False, {"a", "b"})
+
+
+def test_the_start_up_text_says_where_work_runs_here() -> None:
+    said = {name: facts_of(tool)["note"] for name, tool in server.tools.items()}
+    assert said["on_batch"] is None
+    assert said["both"] == "a state machine"
+    assert said["adopted_machine"] == "a state machine in AWS: not on this machine"
+    assert said["shell"] == "a container: here its command is a process"
+    assert said["image_command"] == said["adopted_job"] == "a container without command=: not on this machine"

@@ -18,7 +18,7 @@ from taskrail.engines import RunState
 
 def runs_of(directory: Path, command: Sequence[str]) -> Runs:
     records = Records(directory / "runs")
-    return Runs(records, lambda name, lock: command, {}, (), SystemClock(), lambda record: None)
+    return Runs(records, lambda record, lock: command, {}, (), SystemClock(), lambda record: None)
 
 
 def test_a_start_that_fails_is_refused_and_leaves_no_record(tmp_path: Path) -> None:

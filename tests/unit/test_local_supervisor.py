@@ -16,15 +16,16 @@ from uuid import uuid4
 
 import pytest
 
-from local.engine import LocalEngine
+from local.engine import Jobs, Line, execution_arn
 from local.processes import identify
 from local.records import Record
 from local.supervisor import CLOSE_WITHIN
 from taskrail.clock import SystemClock
-from taskrail.engines import RunReport, RunState
+from taskrail.engines import RunOrder, RunReport, RunState
 from taskrail.errors import EngineUnavailable, StartRefused
 from tests.local_help import Desk, processes_of, short_directory, wait_for
 
+ORDER = RunOrder("tool", "a-1", {}, timeout_ms=1)
 FOREVER = "time.sleep(60)"
 DEAF = "[signal.signal(s, signal.SIG_IGN) for s in (signal.SIGTERM, signal.SIGINT)]; open('deaf', 'w'); time.sleep(60)"
 
@@ -55,7 +56,7 @@ def ended(desk: Desk, name: str, within: float = 20.0) -> RunReport:
     """The report of a run, once it is over."""
 
     def report() -> RunReport | None:
-        found = desk.engine.describe("tool", name)
+        found = desk.jobs.describe(name)
         return found if found.ended else None
 
     found = wait_for(report, within, f"the end of {name}")
@@ -88,13 +89,13 @@ def test_the_report_says_how_a_run_ended(shared: Desk, name: str, code: str, rep
 
 
 def test_an_unknown_run_is_not_found_and_counts_as_stopped(shared: Desk, name: str) -> None:
-    assert shared.engine.describe("tool", name) == RunReport(RunState.NOT_FOUND)
-    assert shared.engine.stop("tool", name)
+    assert shared.jobs.describe(name) == RunReport(RunState.NOT_FOUND)
+    assert shared.jobs.stop(name)
 
 
 def test_a_name_started_by_twenty_threads_is_one_process(desk: Desk) -> None:
     with ThreadPoolExecutor(20) as pool:
-        starts = [pool.submit(desk.engine.start, "tool", "a-1", {"code": "pass"}, 60_000) for _ in range(20)]
+        starts = [pool.submit(desk.run, "a-1", "pass") for _ in range(20)]
         assert {start.result() for start in starts} == {"arn:aws:states:us-east-1:000000000000:execution:tool:a-1"}
     assert ended(desk, "a-1").state is RunState.SUCCEEDED
     desk.run("a-1", "pass")
@@ -104,17 +105,17 @@ def test_a_name_started_by_twenty_threads_is_one_process(desk: Desk) -> None:
 def test_stopping_ends_the_process_and_is_safe_to_repeat(shared: Desk, name: str) -> None:
     shared.run(name, FOREVER)
     pid = shared.pid(name)
-    assert shared.engine.stop("tool", name)
+    assert shared.jobs.stop(name)
     assert identify(pid) is None
-    assert shared.engine.stop("tool", name)
-    assert shared.engine.describe("tool", name) == RunReport(RunState.STOPPED)
+    assert shared.jobs.stop(name)
+    assert shared.jobs.describe(name) == RunReport(RunState.STOPPED)
 
 
 def test_a_process_that_ignores_sigterm_is_killed_after_its_grace(desk: Desk) -> None:
     pid = deaf(desk, "a-1")
     before = time.monotonic()
-    assert not desk.engine.stop("tool", "a-1"), "told to end, but not ended yet"
-    assert desk.engine.describe("tool", "a-1").state is RunState.RUNNING
+    assert not desk.jobs.stop("a-1"), "told to end, but not ended yet"
+    assert desk.jobs.describe("a-1").state is RunState.RUNNING
     assert ended(desk, "a-1") == RunReport(RunState.STOPPED)
     assert 4.5 < time.monotonic() - before < 9
     assert identify(pid) is None
@@ -131,7 +132,7 @@ def test_what_a_job_started_ends_with_it(desk: Desk) -> None:
     ended(desk, "a-1")
     assert not processes_of("sleep 4321.25")
     wait_for(lambda: processes_of("sleep 4321.5"))
-    desk.engine.stop("tool", "a-2")
+    desk.jobs.stop("a-2")
     ended(desk, "a-2")
     assert not processes_of("sleep 4321.5")
 
@@ -157,22 +158,65 @@ def test_a_restarted_supervisor_knows_every_run(desk: Desk) -> None:
     gone = desk.pid("gone-1")
     desk.pid("alive-1")
     stopping = deaf(desk, "stopped-1")
-    assert not desk.engine.stop("tool", "stopped-1")
+    assert not desk.jobs.stop("stopped-1")
     desk.kill_supervisor()
     os.kill(gone, signal.SIGKILL)
     os.kill(stopping, signal.SIGKILL)
     wait_for(lambda: identify(gone) is None and identify(stopping) is None)
     desk.restart()
 
-    assert desk.engine.describe("tool", "done-1") == RunReport(RunState.SUCCEEDED)
+    assert desk.jobs.describe("done-1") == RunReport(RunState.SUCCEEDED)
     assert ended(desk, "gone-1") == RunReport(RunState.FAILED, None), "nobody knows why"
     assert ended(desk, "stopped-1") == RunReport(RunState.STOPPED)
-    assert desk.engine.describe("tool", "alive-1").state is RunState.RUNNING
+    assert desk.jobs.describe("alive-1").state is RunState.RUNNING
     desk.run("alive-1", "pass")
     go.touch()
     assert ended(desk, "alive-1") == RunReport(RunState.FAILED, "exit code 4")
     assert desk.started().count("alive-1") == 1
-    assert desk.engine.stop("tool", "stopping-1"), "an adopted run can be stopped"
+    assert desk.jobs.stop("stopping-1"), "an adopted run can be stopped"
+
+
+def test_a_job_of_batch_knows_its_id_and_its_attempt(shared: Desk, name: str) -> None:
+    shared.run(name, "print(os.environ['AWS_BATCH_JOB_ID'], os.environ['AWS_BATCH_JOB_ATTEMPT'])", engine="batch")
+    assert ended(shared, name) == RunReport(RunState.SUCCEEDED, attempt=1)
+    assert shared.records.log(name).read_text() == f"{execution_arn('tool', name)} 1\n"
+
+
+def test_variables_of_a_run_are_its_own(shared: Desk, name: str) -> None:
+    shared.run(name, "print(os.environ['MINE'], 'AWS_BATCH_JOB_ID' in os.environ)", environment={"MINE": "yes"})
+    ended(shared, name)
+    assert shared.records.log(name).read_text() == "yes False\n"
+
+
+def test_a_job_that_a_signal_ends_has_the_exit_code_of_its_container(shared: Desk, name: str) -> None:
+    shared.run(name, "os.kill(os.getpid(), signal.SIGKILL)", engine="batch", attempts=2)
+    assert ended(shared, name) == RunReport(RunState.FAILED, "exit code 137", attempt=1), "seen, so not tried again"
+
+
+def test_an_attempt_whose_end_nobody_saw_is_followed_by_the_next(desk: Desk) -> None:
+    code = "print(os.environ['AWS_BATCH_JOB_ATTEMPT']); os.environ['AWS_BATCH_JOB_ATTEMPT'] == '1' and time.sleep(60)"
+    desk.run("a-1", code, engine="batch", attempts=2, timeout_ms=30_000)
+    desk.run("b-1", FOREVER, engine="batch", attempts=1)
+    pids = [desk.pid("a-1"), desk.pid("b-1")]
+    desk.kill_supervisor()
+    for pid in pids:
+        os.kill(pid, signal.SIGKILL)
+    wait_for(lambda: not any(identify(pid) for pid in pids))
+    desk.restart()
+    assert ended(desk, "a-1") == RunReport(RunState.SUCCEEDED, attempt=2)
+    assert ended(desk, "b-1") == RunReport(RunState.FAILED, attempt=1), "that was its only one"
+    desk.kill_supervisor()
+    desk.restart()
+    assert ended(desk, "a-1") == RunReport(RunState.SUCCEEDED, attempt=2)
+
+
+def test_an_event_that_was_told_is_handed_out_until_it_is_reported(desk: Desk) -> None:
+    desk.line.ask({"do": "tell", "event": {"id": "e-1", "detail": {}}})
+    for _ in range(2):
+        assert desk.line.ask({"do": "ended"})["ok"] == {"name": "e-1", "event": {"id": "e-1", "detail": {}}}
+    desk.line.ask({"do": "reported", "name": "e-1"})
+    desk.run("a-1", "pass")
+    assert desk.line.ask({"do": "ended"})["ok"]["name"] == "a-1"
 
 
 def test_a_restarted_supervisor_keeps_the_time_of_an_adopted_run(desk: Desk) -> None:
@@ -188,7 +232,7 @@ def test_a_run_whose_process_was_never_born_can_be_started_again(desk: Desk) -> 
     desk.kill_supervisor()
     desk.records.write(Record("a-1", "tool", {"code": "pass"}, 60_000, SystemClock().now()))
     desk.restart()
-    assert desk.engine.describe("tool", "a-1").state is RunState.NOT_FOUND
+    assert desk.jobs.describe("a-1").state is RunState.NOT_FOUND
     desk.run("a-1", "pass")
     assert ended(desk, "a-1").state is RunState.SUCCEEDED
 
@@ -198,9 +242,7 @@ def test_a_run_whose_process_was_born_as_its_supervisor_died_is_adopted(desk: De
     desk.records.write(Record("a-1", "tool", {"code": "pass"}, 60_000, SystemClock().now()))
     lock = desk.records.lock("a-1")
     desk.restart()
-    assert desk.engine.describe("tool", "a-1").state is RunState.RUNNING, (
-        "its lock is held by somebody who has not signed"
-    )
+    assert desk.jobs.describe("a-1").state is RunState.RUNNING, "its lock is held by somebody who has not signed"
     desk.run("a-1", "pass")
     os.close(lock)
     assert ended(desk, "a-1") == RunReport(RunState.FAILED, None)
@@ -249,7 +291,7 @@ def test_the_end_of_the_launcher_ends_everything(desk: Desk) -> None:
 def test_a_name_that_is_no_folder_is_refused(shared: Desk, name: str) -> None:
     with pytest.raises(StartRefused):
         shared.run(name, "pass")
-    assert shared.engine.describe("tool", name).state is RunState.NOT_FOUND
+    assert shared.jobs.describe(name).state is RunState.NOT_FOUND
 
 
 def test_a_time_out_of_nothing_is_refused(shared: Desk) -> None:
@@ -260,14 +302,14 @@ def test_a_time_out_of_nothing_is_refused(shared: Desk) -> None:
 def test_ends_are_handed_out_until_they_are_reported(desk: Desk) -> None:
     desk.run("a-1", "sys.exit(2)")
     for _ in range(2):
-        end: Any = desk.engine.ask({"do": "ended"})["ok"]
+        end: Any = desk.line.ask({"do": "ended"})["ok"]
         assert (end["name"], end["state"], end["reason"]) == ("a-1", "failed", "exit code 2")
     desk.kill_supervisor()
     desk.restart()
-    assert desk.engine.ask({"do": "ended"})["ok"]["name"] == "a-1"
-    desk.engine.ask({"do": "reported", "name": "a-1"})
+    assert desk.line.ask({"do": "ended"})["ok"]["name"] == "a-1"
+    desk.line.ask({"do": "reported", "name": "a-1"})
     desk.run("a-2", "pass")
-    assert desk.engine.ask({"do": "ended"})["ok"]["name"] == "a-2"
+    assert desk.line.ask({"do": "ended"})["ok"]["name"] == "a-2"
 
 
 @pytest.mark.parametrize(
@@ -281,7 +323,12 @@ def test_garbage_does_not_disturb_the_supervisor(shared: Desk, line: bytes) -> N
             connection.recv(1000)
         except OSError:
             pass
-    assert shared.engine.describe("tool", "a-1").state is RunState.NOT_FOUND
+    assert shared.jobs.describe("a-1").state is RunState.NOT_FOUND
+
+
+def jobs_at(path: Path) -> Jobs:
+    """Runs behind a socket that is no real supervisor's."""
+    return Jobs(Line(path, within=0.2), path.parent)
 
 
 def answering(path: Path, answer: bytes) -> threading.Thread:
@@ -308,24 +355,23 @@ def answering(path: Path, answer: bytes) -> threading.Thread:
 def test_an_answer_that_says_nothing_is_an_unknown_outcome(tmp_path: Path, answer: bytes) -> None:
     thread = answering(tmp_path / "s", answer)
     with pytest.raises(EngineUnavailable):
-        LocalEngine(tmp_path / "s").describe("tool", "a-1")
+        jobs_at(tmp_path / "s").describe("a-1")
     thread.join()
 
 
 def test_a_refusal_is_told_apart_from_silence(tmp_path: Path) -> None:
     thread = answering(tmp_path / "s", json.dumps({"refused": "no"}).encode() + b"\n")
     with pytest.raises(StartRefused, match="no"):
-        LocalEngine(tmp_path / "s").start("tool", "a-1", {}, 1)
+        jobs_at(tmp_path / "s").start(ORDER, "id", engine="batch")
     thread.join()
 
 
 def test_no_supervisor_is_an_unknown_outcome(tmp_path: Path) -> None:
-    engine = LocalEngine(tmp_path / "nobody", within=0.2)
     with pytest.raises(EngineUnavailable):
-        engine.start("tool", "a-1", {}, 1)
+        jobs_at(tmp_path / "nobody").start(ORDER, "id", engine="batch")
     silent = socket.socket(socket.AF_UNIX)
     with silent:
         silent.bind(str(tmp_path / "silent"))
         silent.listen(1)
         with pytest.raises(EngineUnavailable):
-            LocalEngine(tmp_path / "silent", within=0.2).stop("tool", "a-1")
+            jobs_at(tmp_path / "silent").stop("a-1")

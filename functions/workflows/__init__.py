@@ -1,0 +1,1 @@
+"""State machines of your own: their definitions, and the Lambda functions that their states invoke."""
