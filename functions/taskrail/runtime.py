@@ -16,6 +16,7 @@ from taskrail.rail.changes import Changes
 from taskrail.rail.cleanup import Cleanup
 from taskrail.rail.orders import Orders
 from taskrail.rail.outcomes import Outcomes
+from taskrail.rail.quotas import Quotas
 from taskrail.rail.rail import Rail
 from taskrail.rail.remote import RemoteReports
 from taskrail.rail.repeats import Repeats
@@ -23,7 +24,7 @@ from taskrail.rail.runs import Runs
 from taskrail.server import TaskServer
 from taskrail.settings import Settings, SettingsError
 from taskrail.signing import Signer
-from taskrail.store import Reservations, Store
+from taskrail.store import Limits, Reservations, Store
 from taskrail.telemetry import Telemetry, configure
 
 if TYPE_CHECKING:
@@ -99,12 +100,13 @@ def build(
     payloads = Payloads(s3, settings.bucket, ids)
     runs = Runs(server, engines, changes, settings, Orders(payloads, signer, settings.report_url), Outcomes(payloads))
     repeats = Repeats(changes, Reservations(dynamodb, settings.table), payloads)
-    rail = Rail(changes, runs, payloads, settings, repeats)
+    quotas = Quotas(changes, Limits(dynamodb, settings.table), settings.most_open)
+    rail = Rail(changes, runs, payloads, settings, repeats, quotas)
     return Runtime(
         server=server,
         rail=rail,
         remote=RemoteReports(server, changes, runs, payloads, signer, settings),
-        cleanup=Cleanup(runs, payloads, repeats),
+        cleanup=Cleanup(runs, payloads, repeats, quotas),
         approvals=Approvals(rail, changes, signer),
         settings=settings,
         clock=clock,

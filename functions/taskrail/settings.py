@@ -64,6 +64,8 @@ class Settings:
         Where containers report to; needed with container tools only.
     event_bus
         Name of the event bus that is told of tasks; None for none.
+    most_open
+        How many tasks an owner may have open, by the tool's name; ``*`` for every tool that is not named.
     auth
         Which authorizer the API has: ``none``, ``jwt``, ``iam``, ``lambda`` or ``api_key``.
     tenant_claim
@@ -105,6 +107,7 @@ class Settings:
     jobs: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     report_url: str | None = None
     event_bus: str | None = None
+    most_open: Mapping[str, int] = field(default_factory=dict)
     auth: str = "none"
     tenant_claim: str | None = None
     iam_owner: str = "role"
@@ -172,6 +175,7 @@ class Settings:
             jobs=_jobs(env.get(_PREFIX + "JOBS", "{}")),
             report_url=env.get(_PREFIX + "REPORT_URL") or None,
             event_bus=env.get(_PREFIX + "EVENT_BUS") or None,
+            most_open=_counts(env.get(_PREFIX + "MOST_OPEN", "{}")),
             auth=env.get(_PREFIX + "AUTH") or cls.auth,
             tenant_claim=env.get(_PREFIX + "TENANT_CLAIM") or None,
             iam_owner=env.get(_PREFIX + "IAM_OWNER") or cls.iam_owner,
@@ -246,6 +250,15 @@ def _arns(text: str) -> dict[str, str]:
     value = _object("STATE_MACHINES", text, "tool name to ARN")
     if not all(isinstance(arn, str) for arn in value.values()):
         raise _no_object("STATE_MACHINES", "tool name to ARN")
+    return value
+
+
+def _counts(text: str) -> dict[str, int]:
+    what = "tool name (or *) to a whole number above zero"
+    value = _object("MOST_OPEN", text, what)
+    for count in value.values():
+        if isinstance(count, bool) or not isinstance(count, int) or count < 1:
+            raise _no_object("MOST_OPEN", what)
     return value
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from handlers import expired
 from taskrail.clock import days
-from taskrail.engines import RunState
+from taskrail.engines import RunReport, RunState
 from taskrail.errors import EngineUnavailable
 from taskrail.testing import BUCKET, TABLE, Kit, harness
 from tests.functional import work_tools
@@ -84,12 +84,21 @@ def test_more_objects_than_a_page_holds_are_all_deleted(kit: Kit) -> None:
 
 
 def test_what_is_over_is_only_swept(kit: Kit, monkeypatch: pytest.MonkeyPatch) -> None:
-    task = kit.call("cut", film="f")
-    task.report("result", result={"a": 1})
-    task.end()
-    monkeypatch.setattr(kit.jobs, "stop", lambda *what: pytest.fail("there is nothing to stop"))
+    kit.call("once", text="a" * 5_000).run()
+    assert objects(kit)
+    monkeypatch.setattr(kit.engine, "stop", lambda *what: pytest.fail("there is nothing to stop"))
     remove_all(kit)
     assert objects(kit) == []
+
+
+def test_a_container_that_could_not_be_stopped_at_its_end_is_stopped_now(kit: Kit) -> None:
+    """Nothing in it ends it by itself, and nobody else will ask."""
+    task = kit.call("cut", film="f")
+    kit.jobs.waiting.clear()
+    task.end()
+    kit.jobs.states[task.order.name] = RunReport(RunState.RUNNING)
+    remove_all(kit)
+    assert kit.jobs.states[task.order.name].state is RunState.STOPPED
 
 
 def test_a_reservation_is_freed(kit: Kit) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from taskrail.errors import StoreUnavailable
 from taskrail.payloads import Payloads
+from taskrail.rail.quotas import Quotas
 from taskrail.rail.repeats import Repeats
 from taskrail.rail.runs import Runs
 from taskrail.task import Task
@@ -14,11 +15,12 @@ class Cleanup:
 
     Parameters
     ----------
-    runs, payloads, repeats
-        What stops runs, where objects are, and what reserves repeated calls.
+    runs, payloads, repeats, quotas
+        What stops runs, where objects are, what reserves repeated calls, and what gives tasks their places.
     """
 
-    def __init__(self, runs: Runs, payloads: Payloads, repeats: Repeats) -> None:
+    def __init__(self, runs: Runs, payloads: Payloads, repeats: Repeats, quotas: Quotas) -> None:
+        self._quotas = quotas
         self._runs = runs
         self._payloads = payloads
         self._repeats = repeats
@@ -44,3 +46,4 @@ class Cleanup:
             raise StoreUnavailable("A run may go on.")
         self._payloads.delete_all(task.task_id)
         self._repeats.free(task)
+        self._quotas.leave(task)

@@ -26,6 +26,7 @@ from taskrail.questions import check_response
 from taskrail.rail import links
 from taskrail.rail.changes import Changes
 from taskrail.rail.endings import rpc_error
+from taskrail.rail.quotas import Quotas, TooManyOpen
 from taskrail.rail.repeats import Repeats
 from taskrail.rail.reports import Reports
 from taskrail.rail.runs import Runs
@@ -43,17 +44,26 @@ class Rail:
 
     Parameters
     ----------
-    changes, runs, payloads, settings, repeats
-        How tasks change, what happens to their runs, where large payloads are, the limits, and how repeated calls
-        find the task of the first.
+    changes, runs, payloads, settings, repeats, quotas
+        How tasks change, what happens to their runs, where large payloads are, the limits, how repeated calls find
+        the task of the first, and how many tasks a caller may have open.
     """
 
-    def __init__(self, changes: Changes, runs: Runs, payloads: Payloads, settings: Settings, repeats: Repeats) -> None:
+    def __init__(
+        self,
+        changes: Changes,
+        runs: Runs,
+        payloads: Payloads,
+        settings: Settings,
+        repeats: Repeats,
+        quotas: Quotas,
+    ) -> None:
         self._changes = changes
         self._runs = runs
         self._payloads = payloads
         self._settings = settings
         self._repeats = repeats
+        self._quotas = quotas
         self.reports = Reports(changes, payloads, runs.budget_ms)
 
     def new_task_id(self) -> str:
@@ -102,6 +112,8 @@ class Rail:
             The engine refused; nothing is stored.
         InvalidParams
             The idempotency key was used with other arguments.
+        TooManyOpen
+            The caller has as many tasks of this tool open as it may; nothing is stored.
         TaskNotFound
             The id belongs to somebody else, or to a task that has expired.
         StoreUnavailable
@@ -139,6 +151,11 @@ class Rail:
             if held.existing is not None:
                 return self._come_again(held.existing, owner, tool)
             task = replace(task, task_id=held.task_id, reservation=held.key)
+        try:
+            self._quotas.enter(task)
+        except TooManyOpen:
+            self._repeats.forget(task)
+            raise
         inline = 0 if tool.kind == "container" else SMALL
         task = replace(task, arguments=self._payloads.keep(task, "arguments", dump(arguments), inline))
         try:
@@ -322,6 +339,7 @@ class Rail:
             _log.error("task %s: the engine refused to start %s (%s)", task.task_id, task.tool, error)
             if self._take_back(task):
                 self._repeats.forget(task)
+                self._quotas.leave(task)
                 raise NotStarted from error
         except EngineUnavailable as error:
             _log.warning("task %s: it is unknown whether its run started (%s)", task.task_id, error)

@@ -10,6 +10,7 @@ from taskrail.call import Call, NeedInput
 from taskrail.clock import Clock
 from taskrail.errors import ArgumentsError, Forbidden, InternalError, InvalidParams
 from taskrail.inputs import s3_uris
+from taskrail.rail.quotas import TooManyOpen
 from taskrail.results import ResultError, error_result
 from taskrail.server import TICKET_TOOLS
 from taskrail.wire import user_code
@@ -111,17 +112,20 @@ class Calls:
             return self._ask(need, call, state, tool, subject)
         except user_code.ToolEnded as end:
             return Reply(end.result)
-        task = self._rail.create(
-            owner,
-            tool,
-            prepared,
-            route.client if self._tickets is None or route.client.tasks else route.client.with_forms(),
-            caller=caller.to_json(),
-            task_id=None if state is None else state.task_id,
-            sealed_until=None if state is None else state.expires_at,
-            traceparent=route.traceparent,
-            idempotency_key=_idempotency_key(route.params) if tool.dedupe_ms is not None else None,
-        )
+        try:
+            task = self._rail.create(
+                owner,
+                tool,
+                prepared,
+                route.client if self._tickets is None or route.client.tasks else route.client.with_forms(),
+                caller=caller.to_json(),
+                task_id=None if state is None else state.task_id,
+                sealed_until=None if state is None else state.expires_at,
+                traceparent=route.traceparent,
+                idempotency_key=_idempotency_key(route.params) if tool.dedupe_ms is not None else None,
+            )
+        except TooManyOpen as error:
+            return Reply(error_result(str(error)))
         return self._hand_over(route, tool, subject, task, deadline)
 
     def _upload_seconds(self) -> int:
