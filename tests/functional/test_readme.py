@@ -11,10 +11,11 @@ from typing import Any
 import pytest
 
 import tools
+from taskrail import TaskServer
 from taskrail.testing import harness
 
 README = Path(__file__).resolve().parents[2] / "README.md"
-TOOL, CATALOGUE, TEST = re.findall(
+TOOL, CATALOGUE, HEAVY, TEST = re.findall(
     r"^```python\n(.*?)^```", README.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE
 )
 
@@ -50,6 +51,22 @@ def test_the_long_tool_takes_no_for_an_answer(server: Any) -> None:
         task = kit.call("publish_report", title="A", sections=[]).run().answer(approval={"publish": False}).run()
         assert task.is_error
         assert task.text == "The report was not approved."
+
+
+def test_heavy_work_is_declared_as_shown() -> None:
+    names: dict[str, Any] = {"__name__": "heavy"}
+    exec(compile(HEAVY, "README.md", "exec"), names)
+    server = TaskServer("heavy", version="1", tools=[names["tools"]])
+    assert {name: tool.kind for name, tool in server.tools.items()} == {
+        "train": "task",
+        "transcode": "container",
+        "close_books": "workflow",
+        "nightly": "workflow",
+    }
+    with harness(server) as kit:
+        uri = kit.upload("data.csv", b"12345")
+        assert kit.call("train", dataset=uri).run().text == "trained on 5 bytes"
+        assert kit.call("transcode", film=uri).order.parameters == {"film": uri}
 
 
 def test_the_test_that_is_shown_passes() -> None:
