@@ -55,7 +55,7 @@ def test_the_long_tool_takes_no_for_an_answer(server: Any) -> None:
 
 def test_heavy_work_is_declared_as_shown() -> None:
     names: dict[str, Any] = {"__name__": "heavy"}
-    exec(compile(HEAVY, "README.md", "exec"), names)
+    exec(compile(HEAVY, "README.md", "exec", dont_inherit=True), names)
     server = TaskServer("heavy", version="1", tools=[names["tools"]])
     assert {name: tool.kind for name, tool in server.tools.items()} == {
         "train": "task",
