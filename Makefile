@@ -19,13 +19,17 @@ SUITE := node_modules/.installed-suite
 FASTMCP := .venv-fastmcp/.installed
 STRANDS := .venv-strands/.installed
 MINISTACK := .venv-ministack/.installed
+DEPLOY := .venv/.installed-deploy
 
 TYPED := $(wildcard functions/taskrail functions/handlers functions/tools functions/jobs functions/workflows functions/catalogue.py \
   local infra app.py demo taskrail_client)
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help demo serve test test-long test-races test-clients conformance lint format clean
+CDK := PATH="$(CURDIR)/.venv/bin:$$PATH" node_modules/.bin/cdk
+
+.PHONY: help demo serve test test-long test-races test-clients test-infra test-deploy conformance lint format clean \
+  synth deploy destroy smoke deploy-local
 
 help: ## List the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' Makefile
@@ -37,7 +41,7 @@ serve: $(LOCAL) ## Run the whole kit on this machine (PORT=8321 CATALOGUE=catalo
 	@$(PY) -m local --port $(PORT) --catalogue $(CATALOGUE)
 
 test: $(DEV) ## Run the tests that need no other environment (ARGS="-k name" and the like)
-	$(PY) -m pytest -n 2 -m "not clients and not conformance and not ministack and not infra and not deployed" $(ARGS)
+	$(PY) -m pytest -n 2 -m "not clients and not conformance and not ministack and not infra" $(ARGS)
 
 test-long: $(DEV) ## Run the long forms of the fault table, the property test, the fuzz and the dying processes
 	TASKRAIL_LONG=1 $(PY) -m pytest -n 2 tests/property tests/faults tests/fuzz tests/chaos $(ARGS)
@@ -51,10 +55,34 @@ test-clients: $(DEV) $(FASTMCP) $(STRANDS) ## Drive the local stack with three r
 conformance: $(LOCAL) $(SUITE) ## Run the official MCP conformance suite against the local stack (ARGS=scenario)
 	@$(PY) -m tests.conformance.run $(ARGS)
 
-lint: $(DEV) ## Check style, format and types
+test-infra: $(DEV) $(DEPLOY) $(SUITE) ## Synthesize the stacks and check what is in them; check the state machines
+	$(PY) -m pytest -n 2 -m "infra and not ministack" tests/infra $(ARGS)
+	$(PY) -m pytest -q tests/workflows/test_definitions.py
+
+test-deploy: $(DEV) $(DEPLOY) $(SUITE) $(MINISTACK) ## Deploy to an emulator for real, use it, and delete it
+	$(PY) -m pytest -m ministack tests/infra $(ARGS)
+
+lint: $(DEV) $(DEPLOY) $(SUITE) ## Check style, format, types, and the rules for what is deployed
 	$(PY) -m ruff check .
 	$(PY) -m ruff format --check .
 	$(PY) -m mypy $(TYPED)
+	@$(PY) -m infra.check
+
+synth: $(DEPLOY) $(SUITE) ## Make the CloudFormation template (ARGS="-c auth=iam"); needs no credentials
+	@$(CDK) synth --quiet $(ARGS)
+
+deploy: $(DEPLOY) $(SUITE) ## Deploy to the AWS account of your credentials (ARGS="-c auth=iam")
+	@$(CDK) deploy $(ARGS)
+
+destroy: $(DEPLOY) $(SUITE) ## Delete the deployment
+	@$(CDK) destroy $(ARGS)
+
+smoke: $(LOCAL) ## Try a deployment out (URL=https://…/mcp ARGS="--token …")
+	@test -n "$(URL)" || { echo "Say which: make smoke URL=https://…/mcp" >&2; exit 1; }
+	@$(PY) -m demo.smoke $(URL) $(ARGS)
+
+deploy-local: $(DEPLOY) $(SUITE) $(MINISTACK) ## Deploy to an emulator on this machine, and keep it until Ctrl-C
+	@$(PY) -m infra.local_deploy $(ARGS)
 
 format: $(DEV) ## Put the code into the one format, and fix what can be fixed
 	$(PY) -m ruff check --fix .
@@ -88,13 +116,18 @@ $(DEV): requirements/dev.txt requirements/constraints.txt $(LOCAL)
 	@$(PY) -m pip install -qq -r requirements/dev.txt
 	@touch $@
 
+$(DEPLOY): requirements/deploy.txt requirements/constraints.txt requirements/constraints-deploy.txt $(LOCAL)
+	@echo "installing CDK and its rules into .venv (once, about a minute)"
+	@$(PY) -m pip install -qq -r requirements/deploy.txt
+	@touch $@
+
 $(NODE): requirements/conformance.txt $(LOCAL)
 	@echo "installing Node into .venv (once)"
 	@$(PY) -m pip install -qq -r requirements/conformance.txt
 	@touch $@
 
 $(SUITE): package.json package-lock.json .npmrc $(NODE)
-	@echo "installing the conformance suite into node_modules (once)"
+	@echo "installing the conformance suite, CDK's command and a checker of state machines into node_modules (once)"
 	@PATH="$(CURDIR)/.venv/bin:$$PATH" npm ci --silent
 	@touch $@
 

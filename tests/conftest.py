@@ -6,6 +6,7 @@ Lambda and in the local stack.
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import signal
 
@@ -14,6 +15,9 @@ from hypothesis import HealthCheck, settings
 from tests.counts import SAME_EVERY_TIME, pytest_sessionfinish, pytest_terminal_summary, pytest_testnodedown
 
 __all__ = ["pytest_sessionfinish", "pytest_terminal_summary", "pytest_testnodedown"]
+
+# The tests of the deployment need CDK, which `make test` does without.
+collect_ignore = [] if importlib.util.find_spec("aws_cdk") else ["infra"]
 
 # Set while pytest loads, before any test module can build a client.
 os.environ.update(
