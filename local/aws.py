@@ -20,6 +20,8 @@ from local.moto_patches import WrongMoto, apply
 from local.moto_workflows import Invoked, Uninvoked
 from local.stack import ACCOUNT, HOST, REGION, Stack
 from taskrail.errors import EngineUnavailable
+from taskrail.settings import Settings
+from taskrail.store.tasks import OWNED
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -37,7 +39,7 @@ _STEP_FUNCTIONS = "AWSStepFunctions."
 log = logging.getLogger("taskrail.local")
 
 
-def create(dynamodb: DynamoDBClient, s3: S3Client, table: str, bucket: str) -> None:
+def create(dynamodb: DynamoDBClient, s3: S3Client, table: str, bucket: str, *, listed: bool = False) -> None:
     """Create the table and the bucket as a deployment does.
 
     Parameters
@@ -46,6 +48,8 @@ def create(dynamodb: DynamoDBClient, s3: S3Client, table: str, bucket: str) -> N
         Clients.
     table, bucket
         Names.
+    listed
+        Whether callers list their tasks, which takes an index.
     """
     dynamodb.create_table(
         TableName=table,
@@ -56,7 +60,23 @@ def create(dynamodb: DynamoDBClient, s3: S3Client, table: str, bucket: str) -> N
     dynamodb.update_time_to_live(
         TableName=table, TimeToLiveSpecification={"Enabled": True, "AttributeName": TTL_ATTRIBUTE}
     )
+    if listed:
+        dynamodb.update_table(TableName=table, **index_by_owner())
     s3.create_bucket(Bucket=bucket)
+
+
+def index_by_owner() -> dict[str, Any]:
+    """What UpdateTable takes to add the index of tasks by owner."""
+    keys = {"owner": "HASH", "createdAt": "RANGE"}
+    index = {
+        "IndexName": OWNED,
+        "KeySchema": [{"AttributeName": name, "KeyType": kind} for name, kind in keys.items()],
+        "Projection": {"ProjectionType": "KEYS_ONLY"},
+    }
+    return {
+        "AttributeDefinitions": [{"AttributeName": name, "AttributeType": "S"} for name in keys],
+        "GlobalSecondaryIndexUpdates": [{"Create": index}],
+    }
 
 
 def no_web_pages(application: Wsgi, hosts: frozenset[str]) -> Wsgi:
@@ -155,6 +175,7 @@ def serve(wiring: Wiring) -> None:
         boto3.client("s3", region_name=REGION),
         stack.table,
         stack.bucket,
+        listed=Settings.from_environment().experimental_tasks,
     )
     wiring.ready()
     threading.Event().wait()

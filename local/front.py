@@ -14,7 +14,8 @@ import re
 import signal
 import socket
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from contextlib import closing
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -286,12 +287,21 @@ class Exchange(BaseHTTPRequestHandler):
         self.send_header("Date", self.date_time_string())
         for name, value in response.headers:
             self.send_header(name, value)
-        if response.status not in (HTTPStatus.NO_CONTENT, HTTPStatus.NOT_MODIFIED):
+        chunked = response.parts is not None and self.request_version == "HTTP/1.1"
+        if response.parts is not None:
+            # Without chunks, the end of the connection is the end of the body.
+            self.close_connection = self.close_connection or not chunked
+        if chunked:
+            self.send_header("Transfer-Encoding", "chunked")
+        elif response.parts is None and response.status not in (HTTPStatus.NO_CONTENT, HTTPStatus.NOT_MODIFIED):
             self.send_header("Content-Length", str(len(response.body)))
         if self.close_connection:
             self.send_header("Connection", "close")
         self.end_headers()
-        if self.command != "HEAD":
+        if response.parts is not None:
+            with closing(response.parts):
+                self._stream(response.parts, chunked=chunked)
+        elif self.command != "HEAD":
             self.wfile.write(response.body)
         self.connection.settimeout(READ_WITHIN_MS / 1000)
         self.wfile.flush()
@@ -299,6 +309,31 @@ class Exchange(BaseHTTPRequestHandler):
             log.info(
                 "%s %s %s", self.command or "-", getattr(self, "path", "-").partition("?")[0], int(response.status)
             )
+
+    def _stream(self, parts: Generator[bytes, None, None], *, chunked: bool) -> None:
+        """Send parts of a body as they come, until they end or nobody listens any more."""
+        self.connection.settimeout(READ_WITHIN_MS / 1000)
+        for part in parts:
+            if not part and self._abandoned():
+                self.close_connection = True
+                return
+            if part:
+                self.wfile.write(b"%x\r\n%b\r\n" % (len(part), part) if chunked else part)
+                self.wfile.flush()
+        if chunked:
+            self.wfile.write(b"0\r\n\r\n")
+
+    def _abandoned(self) -> bool:
+        """Whether the other side has closed the connection."""
+        self.connection.setblocking(False)
+        try:
+            return not self.connection.recv(1, socket.MSG_PEEK)
+        except BlockingIOError:
+            return False
+        except OSError:
+            return True
+        finally:
+            self.connection.settimeout(READ_WITHIN_MS / 1000)
 
     def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
         """Refuse what `http.server` could not read; never with its words, which repeat what was sent."""
@@ -397,7 +432,7 @@ def main(argv: Sequence[str]) -> None:
 
     caller = developer(runtime.server.tools.values())
     handler = routed(
-        mcp_api.bind(runtime, identify=lambda event: caller),
+        mcp_api.bind(runtime, identify=lambda event: caller, streams=True),
         {f"POST {REPORT_PATH}": report.bind(runtime)},
     )
     front = Front(socket.socket(fileno=wiring.listener), handler, verbose=stack.verbose)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import base64
 import binascii
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Generator, Iterable, Mapping
+from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import parse_qsl
@@ -56,11 +57,14 @@ class Outgoing:
         Names and values; without those about length and connection, which the front knows best.
     body
         Its bytes.
+    parts
+        The body as it comes, in place of `body`; an empty part is a moment for a look at the other side.
     """
 
     status: int
     headers: tuple[tuple[str, str], ...]
     body: bytes
+    parts: Generator[bytes, None, None] | None = None
 
 
 class Unsendable(Exception):
@@ -127,7 +131,7 @@ def response_of(returned: Any) -> Outgoing:
     ----------
     returned
         ``statusCode``, ``headers``, ``cookies``, ``body``, ``isBase64Encoded``; anything else is
-        the JSON of a 200, as payload format 2.0 has it.
+        the JSON of a 200, as payload format 2.0 has it. A ``body`` that is a generator of texts is a stream.
 
     Raises
     ------
@@ -139,18 +143,20 @@ def response_of(returned: Any) -> Outgoing:
     status, body = returned["statusCode"], returned.get("body") or ""
     if isinstance(status, bool) or not isinstance(status, int) or not 200 <= status <= 599:
         raise Unsendable("statusCode is no status of a response.")
-    if not isinstance(body, str):
+    if not isinstance(body, str | Generator):
         raise Unsendable("body is no text.")
     headers = [(str(name), str(value)) for name, value in (returned.get("headers") or {}).items()]
     headers += [("set-cookie", str(cookie)) for cookie in returned.get("cookies") or ()]
     for name, value in headers:
         if not _sendable(name) or ":" in name or not _sendable(value):
             raise Unsendable("A header cannot be sent.")
+    kept = tuple((name, value) for name, value in headers if name.lower() not in _HOP_BY_HOP)
+    if not isinstance(body, str):
+        return Outgoing(status, kept, b"", _encoded(body))
     try:
         data = base64.b64decode(body, validate=True) if returned.get("isBase64Encoded") else body.encode("utf-8")
     except (binascii.Error, UnicodeEncodeError) as error:
         raise Unsendable("body cannot be encoded.") from error
-    kept = tuple((name, value) for name, value in headers if name.lower() not in _HOP_BY_HOP)
     return Outgoing(status, kept, data)
 
 
@@ -190,6 +196,12 @@ def _joined(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
     for name, value in pairs:
         together[name] = f"{together[name]},{value}" if name in together else value
     return together
+
+
+def _encoded(texts: Generator[str, None, None]) -> Generator[bytes, None, None]:
+    with closing(texts):
+        for text in texts:
+            yield text.encode("utf-8")
 
 
 def _sendable(text: str) -> bool:

@@ -15,6 +15,9 @@ ACCOUNT = "000000000000"
 HOST = "127.0.0.1"
 REPORT_PATH = "/report"
 
+LISTEN_SECONDS = "3600"
+"""Longest life of a stream."""
+
 _FILE = "stack.json"
 
 # Variables that would send a client of ours to a real account, or around the local AWS.
@@ -139,6 +142,9 @@ class Stack:
             TASKRAIL_SECRET=self.secret,
             TASKRAIL_REPORT_URL=self.report_url,
         )
+        # One machine can stream; whoever sets these sees what a deployment does.
+        environ.setdefault("TASKRAIL_LISTEN", "stream")
+        environ.setdefault("TASKRAIL_LISTEN_SECONDS", LISTEN_SECONDS)
         # A proxy of the machine's owner must not stand between two processes of this machine.
         for name in ("NO_PROXY", "no_proxy"):
             environ[name] = ",".join(filter(None, (environ.get(name), HOST, "localhost")))

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 Handler = Callable[[dict[str, Any], Any], dict[str, Any]]
 
 
-def bind(runtime: Runtime, identify: Callable[[Any], Caller] | None = None) -> Handler:
+def bind(runtime: Runtime, identify: Callable[[Any], Caller] | None = None, *, streams: bool = False) -> Handler:
     """A handler over a given runtime.
 
     Parameters
@@ -23,8 +23,10 @@ def bind(runtime: Runtime, identify: Callable[[Any], Caller] | None = None) -> H
         The catalogue, the rail, the settings and the clock.
     identify
         Tells the caller of an event, in place of what the settings say.
+    streams
+        Whether whoever takes the answers can send a body that comes in parts.
     """
-    app = App(runtime, identify)
+    app = App(runtime, identify, streams=streams)
 
     def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
         """Answer one API Gateway event."""

@@ -38,6 +38,9 @@ def bind(runtime: Runtime) -> Handler:
     """
 
     def handle(event: dict[str, Any], context: Any) -> dict[str, Any]:
+        if not isinstance(event, Mapping):
+            # A definition may hand over whatever its states have.
+            raise ReportRefused("A report is a JSON object.")
         if "requestContext" in event:
             return _over_http(runtime, event).to_event()
         return runtime.remote.take(event.get("reportToken"), event)

@@ -14,6 +14,7 @@ _PREFIX = "TASKRAIL_"
 
 AUTHS = ("none", "jwt", "iam", "lambda", "api_key")
 IAM_OWNERS = ("role", "session")
+LISTENS = ("off", "hold", "stream")
 
 
 class SettingsError(TaskrailError):
@@ -83,6 +84,14 @@ class Settings:
     wait_budget_ms
         How long a request may wait for the task of a client that knows no tasks, in milliseconds.
         API Gateway ends a request after 29 s; the default leaves room for a last read that hangs.
+    listen
+        What `subscriptions/listen` does for task ids: ``off`` acknowledges none, ``hold`` holds an answer in one piece
+        back until something changes, ``stream`` tells of changes as they come where the door can stream, and is
+        ``hold`` where it cannot.
+    listen_seconds
+        How long a request that listens lasts at most, in seconds; with ``hold`` never longer than `wait_budget_ms`.
+    experimental_tasks
+        Whether clients of revision 2025-11-25 get the experimental tasks of that revision. Needs the table's index.
     probe_after_ms
         Silence, in milliseconds, after which a read asks the engine about an open run.
     cancel_grace_ms
@@ -116,6 +125,9 @@ class Settings:
     resource_metadata_url: str | None = None
     allowed_origins: tuple[str, ...] = ()
     wait_budget_ms: int = 15_000
+    listen: str = "off"
+    listen_seconds: int = 15
+    experimental_tasks: bool = False
     probe_after_ms: int = 15_000
     cancel_grace_ms: int = 10_000
     missing_grace_ms: int = 10_000
@@ -131,7 +143,11 @@ class Settings:
                 f"{_PREFIX}SECRET must be at least 16 characters long; make one with `openssl rand -hex 32`."
             )
 
-        for name, value, allowed in (("AUTH", self.auth, AUTHS), ("IAM_OWNER", self.iam_owner, IAM_OWNERS)):
+        for name, value, allowed in (
+            ("AUTH", self.auth, AUTHS),
+            ("IAM_OWNER", self.iam_owner, IAM_OWNERS),
+            ("LISTEN", self.listen, LISTENS),
+        ):
             if value not in allowed:
                 raise SettingsError(f"{_PREFIX}{name} must be one of {', '.join(allowed)}.")
         if self.auth == "lambda" and not self.owner_key:
@@ -165,6 +181,12 @@ class Settings:
                 raise SettingsError(f"The environment variable {_PREFIX}{name} must be a whole number above zero.")
             return int(text)
 
+        def switch(name: str) -> bool:
+            text = env.get(_PREFIX + name, "").lower()
+            if text not in ("", "true", "false"):
+                raise SettingsError(f"The environment variable {_PREFIX}{name} must be true or false.")
+            return text == "true"
+
         unsigned = worker or bool(env.get(_PREFIX + "SECRET_ARN"))
         return cls(
             table=required(_PREFIX + "TABLE", env),
@@ -184,6 +206,9 @@ class Settings:
             resource_metadata_url=env.get(_PREFIX + "RESOURCE_METADATA_URL") or None,
             allowed_origins=_list(env.get(_PREFIX + "ALLOWED_ORIGINS", "")),
             wait_budget_ms=number("WAIT_BUDGET_MS", cls.wait_budget_ms),
+            listen=env.get(_PREFIX + "LISTEN") or cls.listen,
+            listen_seconds=number("LISTEN_SECONDS", cls.listen_seconds),
+            experimental_tasks=switch("EXPERIMENTAL_TASKS"),
             probe_after_ms=number("PROBE_AFTER_MS", cls.probe_after_ms),
             cancel_grace_ms=number("CANCEL_GRACE_MS", cls.cancel_grace_ms),
             missing_grace_ms=number("MISSING_GRACE_MS", cls.missing_grace_ms),

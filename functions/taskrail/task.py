@@ -257,12 +257,15 @@ class Task:
         """
         if not self.open:
             return self
-        if not (self.claimed or unclaimed_works) or self.status is Status.INPUT_REQUIRED:
+        if not unclaimed_works and (not self.claimed or self.status is Status.INPUT_REQUIRED):
             return self.ended(Status.CANCELLED, now, message="Cancelled.")
         if self.cancel_requested_at is not None:
             return self
         message = "Cancellation was requested; the work has been told."
-        return self._touched(now, cancel_requested_at=now, status_message=message)
+        # A state machine that waits for an answer still has to be stopped, and that can fail: it is over when it is.
+        return self._touched(
+            now, status=Status.WORKING, cancel_requested_at=now, status_message=message, answer_deadline=None
+        )
 
     def ended(
         self, status: Status, now: int, *, message: str, result: str | None = None, error: str | None = None

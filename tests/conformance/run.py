@@ -3,7 +3,8 @@
     python -m tests.conformance.run [--url URL] [scenario ...]
 
 Every check counts: a warning is a failure, a scenario that reports nothing did not run and is a failure, a skip is
-printed as a skip with the suite's reason. The last line is `N passed, N failed, N skipped`; the exit code is 0 only
+printed as a skip with the suite's reason, and a scenario of the suite that `scenarios.py` does not know is a failure
+(of a run of everything). The last line is `N passed, N failed, N skipped`; the exit code is 0 only
 if nothing failed.
 """
 
@@ -22,7 +23,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tests.conformance.scenarios import SCENARIOS, Scenario
+from tests.conformance.scenarios import EARLIER, SCENARIOS, Scenario, unlisted
 from tests.stack import ROOT, local_stack
 
 SUITE = ROOT / "node_modules" / "@modelcontextprotocol" / "conformance" / "dist" / "index.js"
@@ -112,7 +113,7 @@ def show(report: Report) -> None:
     counts += [f"{len(report.skipped)} skipped"] if report.skipped else []
     counts += [f"{len(report.not_applicable)} not applicable"] if report.not_applicable else []
     mark = "FAIL" if report.failed else "skip" if not report.passed else "ok"
-    print(f"{mark:4} {report.scenario.name}: {', '.join(counts)}", flush=True)
+    print(f"{mark:4} {report.scenario.label}: {', '.join(counts)}", flush=True)
     for kind, lines in (("failed", report.failed), ("skipped", report.skipped)):
         for line, times in Counter(lines).items():
             print(f"       {kind}: {line}{f' ({times} times)' if times > 1 else ''}", flush=True)
@@ -141,25 +142,36 @@ def run_all(scenarios: Iterable[Scenario], url: str) -> list[Report]:
     return reports
 
 
+def suite_scenarios() -> list[str]:
+    """Names of all scenarios for servers that the suite has, of any revision."""
+    command = [str(NODE), str(SUITE), "list", "--server"]
+    printed = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True).stdout
+    return [line.split()[1] for line in printed.splitlines() if line.startswith("  - ")]
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run what the command line names, or everything, and return the exit code."""
     parser = argparse.ArgumentParser(prog="make conformance ARGS=...", description="The official suite, on our stack.")
     parser.add_argument("scenario", nargs="*", help="names of scenarios; all that apply, if none is given")
     parser.add_argument("--url", help="test this endpoint instead of starting the local stack")
     options = parser.parse_args(arguments)
-    known = {scenario.name: scenario for scenario in SCENARIOS}
-    if unknown := [name for name in options.scenario if name not in known]:
-        parser.error(f"not in tests/conformance/scenarios.py: {', '.join(unknown)}")
-    chosen = [known[name] for name in options.scenario] or list(SCENARIOS)
+    every = [*SCENARIOS, *EARLIER]
+    if unknown := set(options.scenario) - {scenario.name for scenario in every}:
+        parser.error(f"not in tests/conformance/scenarios.py: {', '.join(sorted(unknown))}")
+    chosen = [scenario for scenario in every if scenario.name in options.scenario] or every
+    new = [] if options.scenario else unlisted(suite_scenarios())
 
     print(
         "starting the local stack with the fixture catalogue" if not options.url else f"using {options.url}", flush=True
     )
     with nullcontext(options.url) if options.url else local_stack(CATALOGUE) as url:
         reports = run_all(chosen, url)
+    for name in new:
+        print(f"FAIL {name}: the suite has it, and tests/conformance/scenarios.py neither runs it nor leaves it out")
     passed, failed, skipped = (
         sum(len(getattr(report, kind)) for report in reports) for kind in ("passed", "failed", "skipped")
     )
+    failed += len(new)
     print(f"\n{len(reports)} scenarios; what does not apply here, and why: docs/conformance.md")
     print(f"{passed} passed, {failed} failed" + (f", {skipped} skipped" if skipped else ""))
     return 1 if failed else 0

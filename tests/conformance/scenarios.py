@@ -1,13 +1,18 @@
 """Which scenarios of the official suite we run, at which wire version, and what in them does not apply.
 
-The reasons stand in `docs/conformance.md`; a test compares the two.
+The reasons stand in `docs/conformance.md`; a test compares the two, and the runner compares all of it with what the
+suite has.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from fnmatch import fnmatch
 
 WIRE = "2026-07-28"
+EARLIER_REVISIONS = ("2025-11-25", "2025-06-18")
+"""Those that the suite can speak; it has no scenario of tools for 2025-03-26."""
 
 
 @dataclass(frozen=True)
@@ -36,6 +41,11 @@ class Scenario:
     alone: bool = False
     skipped_by_suite: bool = False
     not_applicable: frozenset[str] = frozenset()
+
+    @property
+    def label(self) -> str:
+        """Its name, with the revision where it is an earlier one."""
+        return f"{self.name} ({self.spec_version})" if self.spec_version in EARLIER_REVISIONS else self.name
 
 
 def _extension(name: str, *, skipped_by_suite: bool = False) -> Scenario:
@@ -89,3 +99,54 @@ SCENARIOS: tuple[Scenario, ...] = (
     Scenario("input-required-result-ignore-extra-params"),
     Scenario("input-required-result-validate-input"),
 )
+
+_TOOLS = (
+    "server-initialize",
+    "ping",
+    "tools-list",
+    "tools-call-simple-text",
+    "tools-call-image",
+    "tools-call-audio",
+    "tools-call-embedded-resource",
+    "tools-call-mixed-content",
+    "tools-call-error",
+)
+# The suite has these from 2025-11-25 on.
+_LATER = {"json-schema-2020-12": "2025-11-25", "dns-rebinding-protection": "2025-11-25"}
+
+EARLIER: tuple[Scenario, ...] = (
+    *(Scenario(name, spec_version=revision) for revision in EARLIER_REVISIONS for name in _TOOLS),
+    *(Scenario(name, spec_version=revision) for name, revision in _LATER.items()),
+)
+"""Scenarios of the earlier revisions that concern tools."""
+
+LEFT_OUT = (
+    "input-required-result-non-tool-request",
+    "prompts-*",
+    "resources-*",
+    "completion-complete",
+    "sep-2164-resource-not-found",
+    "sep-2640-skills-*",
+    "logging-set-level",
+    "tools-call-with-logging",
+    "tools-call-with-progress",
+    "tools-call-sampling",
+    "tools-call-elicitation",
+    "elicitation-*",
+    "server-sse-polling",
+    "server-sse-multiple-streams",
+    "server-session-lifecycle",
+)
+"""Scenarios, by name or pattern, that cannot apply to a server of tools behind stateless HTTP."""
+
+
+def unlisted(names: Iterable[str]) -> list[str]:
+    """Those of the suite's scenarios that are neither run nor left out for a reason.
+
+    Parameters
+    ----------
+    names
+        The suite's scenarios for servers.
+    """
+    run = {scenario.name for scenario in (*SCENARIOS, *EARLIER)}
+    return [name for name in names if name not in run and not any(fnmatch(name, pattern) for pattern in LEFT_OUT)]

@@ -6,11 +6,25 @@ from collections import Counter
 
 from pydantic import BaseModel
 
-from taskrail import Call, StepFunctions, TaskContext, TaskServer, ToolError, Toolset, hours, minutes, seconds
+from taskrail import (
+    Batch,
+    Call,
+    ExistingJob,
+    ExistingStateMachine,
+    StepFunctions,
+    TaskContext,
+    TaskServer,
+    ToolError,
+    Toolset,
+    hours,
+    minutes,
+    seconds,
+)
 from taskrail.testing import StandingClock
 
 tools = Toolset()
 ON = StepFunctions(timeout=minutes(5))
+ON_BATCH = Batch(timeout=minutes(5), attempts=1, queue_within=minutes(10))
 LARGE = "x" * 5_000
 """Too large for an item: arguments, answers and step outcomes of this size go to the bucket."""
 
@@ -23,6 +37,12 @@ clocks: list[StandingClock] = []
 class Approval(BaseModel):
     yes: bool
     note: str = ""
+
+
+class Given(BaseModel):
+    """Work that is none of the kit's."""
+
+    text: str = ""
 
 
 @tools.task(runs_on=ON, keep_result=hours(2))
@@ -102,5 +122,43 @@ def attaches(task: TaskContext) -> str:
     task.attach("table.csv", b"a,b\n1,2\n")
     return "the result"
 
+
+@tools.task(runs_on=ON_BATCH, keep_result=hours(2))
+def batch(task: TaskContext, text: str) -> str:
+    """Do one thing, in a container of the kit's."""
+    done[task.task_id, "work"] += 1
+    return "the result"
+
+
+@tools.task(runs_on=ON_BATCH, keep_result=hours(2))
+def batch_asks(task: TaskContext) -> str:
+    """Ask once, in a container of the kit's."""
+    task.ask("go", "Go on?", Approval)
+    done[task.task_id, "work"] += 1
+    return "the result"
+
+
+@tools.task(runs_on=ON, keep_result=hours(2), dedupe=hours(1))
+def once(task: TaskContext, text: str) -> str:
+    """Do one thing, however often it is called."""
+    done[task.task_id, "work"] += 1
+    return "the result"
+
+
+@tools.task(runs_on=ON_BATCH, keep_result=hours(2), dedupe=hours(1))
+def once_batch(task: TaskContext, text: str) -> str:
+    """The same, in a container of the kit's."""
+    done[task.task_id, "work"] += 1
+    return "the result"
+
+
+# What these do stands in `tests.faults.remote`.
+for name in ("box", "box_asks"):
+    tools.container(
+        name, input=Given, existing=ExistingJob(queue="jobs", definition=name), runs_on=ON_BATCH, keep_result=hours(2)
+    )
+for name in ("flow", "flow_asks"):
+    machine = ExistingStateMachine(arn=f"arn:aws:states:eu-central-1:123456789012:stateMachine:{name}", envelope=True)
+    tools.workflow(name, input=Given, existing=machine, timeout=minutes(5), keep_result=hours(2))
 
 server = TaskServer("faults", version="1", tools=[tools])

@@ -49,6 +49,7 @@ class End(Enum):
     BROKEN = "completed with an error that says what happened to the run"
     LOST = "failed: the run was lost without a reason"
     CANCELLED = "cancelled"
+    NOTHING = "completed, and nothing was returned"
     GONE = "expired: unknown, and nothing of it goes on"
 
 
@@ -98,6 +99,8 @@ class Operation:
     longest_ms
         How long a request may take when a call in it, or all of a service, hangs, in milliseconds; API Gateway
         ends one after 29 s.
+    thin
+        Whether the short form tries fewer faults: one time every way to lose an answer, another time the others.
     """
 
     name: str
@@ -111,6 +114,7 @@ class Operation:
     records: Mapping[str, int] = field(default_factory=dict)
     run: int | None = None
     longest_ms: int = 25_000
+    thin: bool = False
 
     @property
     def creates(self) -> bool:
@@ -169,7 +173,9 @@ def cells(operation: Operation, calls: Sequence[str], *, all_ways: bool) -> list
         Whether the world goes on in every way after every fault; else the ways take turns.
     """
     made: list[Cell] = []
-    for plan in _plans(len(calls)):
+    for number, plan in enumerate(_plans(len(calls))):
+        if operation.thin and not all_ways and not _in_short(plan, number):
+            continue
         answer, stuck = _answer(operation, calls, plan)
         landed = len(calls) if stuck is None else stuck + _took_effect(calls, plan, stuck)
         ends = operation.ends[max(stage for stage in operation.ends if stage <= landed)]
@@ -179,9 +185,20 @@ def cells(operation: Operation, calls: Sequence[str], *, all_ways: bool) -> list
         if not all_ways:
             # They take turns: every way follows a kill in every call, and some way every other fault.
             turn = plan.call + plan.fault.takes_effect if plan.fault.kills else len(made)
-            thens = thens[turn % 2 :: 2] or thens if plan.fault.kills else [thens[turn % len(thens)]]
-        made += [Cell(operation, calls[plan.call], plan, then, happened, answer, ends[then], again) for then in thens]
+            several = plan.fault.kills and not operation.thin
+            thens = thens[turn % 2 :: 2] or thens if several else [thens[turn % len(thens)]]
+        made += [
+            Cell(operation, calls[plan.call], plan, then, happened, answer, ends.get(then, End.GONE), again)
+            for then in thens
+        ]
     return made
+
+
+def _in_short(plan: Plan, number: int) -> bool:
+    """Whether a thin row's short form has a plan: deaths, lost answers, and each of the others now and then."""
+    if plan.fault.kills or (plan.fault is Fault.ERROR_AFTER and plan.lasting is Lasting.ONE_CALL):
+        return True
+    return number % 8 == plan.call % 8
 
 
 def _plans(calls: int) -> Iterator[Plan]:
@@ -222,7 +239,7 @@ def _took_effect(calls: Sequence[str], plan: Plan, stuck: int) -> bool:
 def _thens(operation: Operation, answer: Answer, ends: Ends) -> list[Then]:
     if answer is Answer.USUAL:
         # Whoever got an answer does not repeat the operation; an engine whose run went well does not complain.
-        return [then for then in ends if then not in (Then.REPEAT, Then.TOLD, Then.HANGS)]
+        return [then for then in ends if then not in (Then.REPEAT, Then.TOLD, Then.HANGS)] or [Then.LEAVE]
     if operation.creates:
         # No ticket, nothing to poll.
         return [then for then in ends if then in (Then.REPEAT, Then.LEAVE)]

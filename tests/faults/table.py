@@ -40,8 +40,8 @@ STORE, LOAD = "s3:PutObject", "s3:GetObject"
 
 
 def first_start(fault: Fault) -> Bearing:
-    """A throttled start did not happen: no ticket. Of any other failure nobody knows: the ticket is handed over."""
-    return Answer.REFUSED if fault is Fault.THROTTLE else Bears.ALWAYS
+    """Of a start that fails again and again nobody knows whether a try took effect: the ticket is handed over."""
+    return Bears.ALWAYS
 
 
 def refused_start(fault: Fault) -> Bearing:

@@ -6,7 +6,20 @@ from typing import Any
 
 from pydantic import BaseModel, Field
 
-from taskrail import Call, ProtocolError, StepFunctions, TaskContext, TaskServer, ToolError, Toolset, minutes
+from taskrail import (
+    Batch,
+    Call,
+    ExistingJob,
+    ExistingStateMachine,
+    ProtocolError,
+    StepFunctions,
+    TaskContext,
+    TaskServer,
+    ToolError,
+    Toolset,
+    hours,
+    minutes,
+)
 
 tools = Toolset()
 WORK = StepFunctions(timeout=minutes(5))
@@ -93,5 +106,45 @@ def by_hand(code: str = "a", size: int = 0) -> str:
     """Take what a schema by hand describes."""
     return code
 
+
+class Given(BaseModel):
+    """Work that is none of the kit's."""
+
+    secret: str
+    word: str = ""
+
+
+@tools.task(runs_on=WORK, dedupe=hours(1))
+def once(task: TaskContext, secret: str) -> str:
+    """Make one task of the same calls."""
+    return "done"
+
+
+@tools.task(runs_on=Batch(timeout=minutes(5)))
+def on_batch(task: TaskContext, secret: str) -> str:
+    """Work in a container of the kit's."""
+    return mark("result")
+
+
+tools.workflow(
+    "machine",
+    input=Given,
+    existing=ExistingStateMachine(
+        arn=f"arn:aws:states:eu-central-1:123456789012:stateMachine:{mark('machine-name')}", envelope=True
+    ),
+)
+tools.container(
+    "image",
+    input=Given,
+    image=f"example.com/{mark('image-name')}",
+    command=["run", mark("command"), "Ref::word"],
+    environment={"PASSWORD": mark("environment")},
+    log_lines=5,
+)
+tools.container(
+    "quiet",
+    input=Given,
+    existing=ExistingJob(queue=mark("queue-name"), definition=mark("definition-name")),
+)
 
 server = TaskServer("secrets", version="1", tools=[tools])

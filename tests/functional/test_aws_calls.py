@@ -293,12 +293,12 @@ def test_the_end_of_a_workflow_takes_two(there: World) -> None:
     assert calls_of(there, work_acts.flow_event()) == [GET]
 
 
-def test_a_removed_task_takes_its_stop_and_the_deletion_of_its_objects(there: World) -> None:
+def test_a_removed_task_takes_a_look_its_stop_and_the_deletion_of_its_objects(there: World) -> None:
     acts.ticket("box", text="a")(there)
     work_acts.died_unasked(there)
-    assert calls_of(there, work_acts.expire) == [LOOK, TERMINATE, LOOK, "ListObjectsV2", "DeleteObjects"]
+    assert calls_of(there, work_acts.expire) == [GET, LOOK, TERMINATE, LOOK, "ListObjectsV2", "DeleteObjects"]
     there.go_back()
     acts.ticket("plain", text="a")(there)
     there.run_jobs()
     work_acts.died_unasked(there)
-    assert calls_of(there, work_acts.expire) == ["ListObjectsV2"]
+    assert calls_of(there, work_acts.expire) == [GET, "ListObjectsV2"]

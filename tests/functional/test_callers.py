@@ -42,6 +42,12 @@ def purge(task: TaskContext) -> str:
     return "purged"
 
 
+@tools.task(runs_on=WORK, mode="required")
+def purge_as_task(task: TaskContext) -> str:
+    """For one tenant, as a task only."""
+    return "purged"
+
+
 server = TaskServer("guarded", version="1", tools=[tools])
 
 
@@ -50,7 +56,7 @@ def only_acme_purges(caller: Caller, tool: str) -> bool:
     """Purging is for the tenant acme."""
     if caller.tenant == "broken":
         raise RuntimeError("the rule fails")
-    return tool != "purge" or caller.tenant == "acme"
+    return not tool.startswith("purge") or caller.tenant == "acme"
 
 
 READER = Caller("reader", subject="r", scopes=frozenset({"reports:read"}))
@@ -84,7 +90,7 @@ def listed(kit: Kit) -> list[str]:
     [
         (Caller("nobody"), ["everybody"]),
         (READER, ["everybody", "read_report"]),
-        (WRITER, ["everybody", "read_report", "write_report", "purge"]),
+        (WRITER, ["everybody", "read_report", "write_report", "purge", "purge_as_task"]),
         (Caller("broken", tenant="broken"), []),
     ],
 )
@@ -157,3 +163,23 @@ def test_scopes_that_no_token_could_have_are_refused(scopes: Any) -> None:
         def tool() -> str:
             """A tool."""
             return ""
+
+
+@pytest.mark.parametrize("version", ["2026-07-28", "2025-11-25"])
+def test_that_a_hidden_tool_needs_tasks_is_hidden_too(kit: Kit, version: str) -> None:
+    """An error of its own would tell that it is there."""
+    kit.caller = READER
+    answers = []
+    for name in ("purge_as_task", "no_such_tool"):
+        params: dict[str, Any] = {"name": name}
+        headers = {"mcp-protocol-version": version}
+        if version == "2026-07-28":
+            meta = {
+                "io.modelcontextprotocol/protocolVersion": version,
+                "io.modelcontextprotocol/clientCapabilities": {},
+            }
+            params["_meta"] = meta
+            headers |= {"mcp-method": "tools/call", "mcp-name": name}
+        body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
+        answers.append(kit.post(json.dumps(body), headers))
+    assert answers[0] == answers[1]

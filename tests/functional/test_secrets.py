@@ -160,7 +160,7 @@ def test_in_a_whole_life_of_a_task(kit: Kit, size: int) -> None:
             "file": {"bucket", "bucket at the end"},
         },
     )
-    assert seen.places(TRACE) == {"item", "ended item"}
+    assert seen.places(TRACE) == {"item", "ended item", "engine"}
     assert [json.loads(told)[2] for told in seen.seen["engine"]] == [
         {"taskId": task_id, "run": run} for run in (1, 2, 3)
     ]
@@ -353,14 +353,25 @@ def test_in_a_state_that_is_not_ours(kit: Kit) -> None:
     agree(seen, CALLER | {"state": NOWHERE, "account": NOWHERE})
 
 
-def test_in_a_version_that_is_not_spoken(kit: Kit) -> None:
-    """The protocol wants it repeated to the caller."""
-    body = json.dumps(
-        {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": mark("version")}}
-    )
+@pytest.mark.parametrize(
+    ("method", "params", "places"),
+    [
+        # The handshake of earlier revisions answers with a version of its own.
+        ("initialize", {"protocolVersion": mark("version")}, NOWHERE),
+        # The protocol wants it repeated to the caller.
+        (
+            "tools/list",
+            {"_meta": {**META, "io.modelcontextprotocol/protocolVersion": mark("version")}},
+            {"answer"},
+        ),
+    ],
+)
+def test_in_a_version_that_is_not_spoken(kit: Kit, method: str, params: dict[str, Any], places: set[str]) -> None:
+    body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params})
+    headers = HEADERS if method == "initialize" else {**HEADERS, "mcp-protocol-version": mark("version")}
     with witness(kit) as seen:
-        seen.post(body, HEADERS)
-    agree(seen, CALLER | {"version": {"answer"}})
+        seen.post(body, {**headers, "mcp-method": method})
+    agree(seen, CALLER | {"version": places})
 
 
 def test_nobody_but_the_owner_is_told(kit: Kit) -> None:

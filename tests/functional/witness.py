@@ -10,8 +10,9 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
+from handlers.report import bind
 from taskrail.engines import RunOrder
-from taskrail.testing import BUCKET, START, TABLE, VERSION, Kit
+from taskrail.testing import BUCKET, START, TABLE, VERSION, Kit, QueueEngine
 
 OPEN = ("working", "input_required")
 
@@ -19,8 +20,9 @@ OPEN = ("working", "input_required")
 class Witness(logging.Handler):
     """Keeps texts by the place where they were seen.
 
-    Places: ``item`` (of a task that is open), ``ended item``, ``bucket``, ``engine``, ``log``, ``answer``; and
-    ``bucket at the end``, which `look_back` fills.
+    Places: ``item`` (of a task that is open), ``ended item``, ``reservation`` (of a call that is made once),
+    ``bucket``, ``engine`` (what it is told about a run), ``state`` (what a state that waits is handed), ``log``,
+    ``answer`` (to the client), ``reply`` (to a report); and ``bucket at the end``, which `look_back` fills.
 
     Parameters
     ----------
@@ -53,7 +55,7 @@ class Witness(logging.Handler):
         self._looking = True
         try:
             for item in self.kit.scan():
-                self.saw("item" if item["status"]["S"] in OPEN else "ended item", json.dumps(item, ensure_ascii=False))
+                self.saw(_place(item), json.dumps(item, ensure_ascii=False))
             for key, body in self._objects():
                 if key not in self._known:
                     self._known.add(key)
@@ -93,6 +95,21 @@ class Witness(logging.Handler):
         answer: dict[str, Any] = json.loads(self.post(json.dumps(message), {**headers, **mirrored})["body"])
         return answer
 
+    def report(self, token: object, report: Mapping[str, Any]) -> dict[str, Any]:
+        """A container's report, over HTTP; the reply."""
+        event = {
+            "version": "2.0",
+            "rawPath": "/report",
+            "headers": {"authorization": f"Bearer {token}"},
+            "requestContext": {"http": {"method": "POST", "path": "/report"}},
+            "body": json.dumps(report),
+        }
+        answer = bind(self.kit.runtime)(event, None)
+        self.look()
+        self.saw("reply", json.dumps(answer, ensure_ascii=False))
+        reply: dict[str, Any] = json.loads(answer["body"])
+        return reply
+
     def run(self) -> None:
         """Let the runs happen."""
         self.kit.run()
@@ -110,13 +127,9 @@ def witness(kit: Kit) -> Iterator[Witness]:
     All loggers tell everything, but those of the AWS SDK, whose DEBUG is bodies by design, only from INFO.
     """
     made = Witness(kit)
-    start = kit.engine.start
-
-    def started(order: RunOrder) -> str:
-        made.saw("engine", json.dumps([order.tool, order.name, order.input, order.environment, order.parameters]))
-        return start(order)
-
-    kit.engine.start = started  # type: ignore[method-assign]
+    engines = (kit.engine, kit.jobs)
+    for engine in engines:
+        _overhear(engine, made)
     events = kit.dynamodb.meta.events
     writes = [f"after-call.dynamodb.{operation}" for operation in ("PutItem", "UpdateItem", "DeleteItem")]
     for write in writes:
@@ -132,12 +145,33 @@ def witness(kit: Kit) -> Iterator[Witness]:
         made.look()
         made.look_back()
     finally:
-        kit.engine.start = start  # type: ignore[method-assign]
+        for engine in engines:
+            del vars(engine)["start"], vars(engine)["resume"]
         for write in writes:
             events.unregister(write, made.look)
         root.removeHandler(made)
         for logger, level in levels.items():
             logger.setLevel(level)
+
+
+def _overhear(engine: QueueEngine, made: Witness) -> None:
+    start, resume = engine.start, engine.resume
+
+    def started(order: RunOrder) -> str:
+        made.saw("engine", json.dumps([order.tool, order.name, order.input, order.environment, order.parameters]))
+        return start(order)
+
+    def resumed(token: str, output: str) -> None:
+        made.saw("state", json.dumps([token, output]))
+        resume(token, output)
+
+    engine.start, engine.resume = started, resumed  # type: ignore[method-assign]
+
+
+def _place(item: Mapping[str, Any]) -> str:
+    if "status" not in item:
+        return "reservation"
+    return "item" if item["status"]["S"] in OPEN else "ended item"
 
 
 def emptied(kit: Kit) -> None:
@@ -147,8 +181,10 @@ def emptied(kit: Kit) -> None:
     for found in kit.s3.list_objects_v2(Bucket=BUCKET).get("Contents", []):
         kit.s3.delete_object(Bucket=BUCKET, Key=found["Key"])
     kit.engine.refuse = False
-    kit.engine.waiting.clear()
-    kit.engine.states.clear()
-    kit.engine.starts.clear()
+    for engine in (kit.engine, kit.jobs):
+        for kept in (engine.waiting, engine.starts):
+            kept.clear()
+        for known in (engine.states, engine.orders, engine.ids, engine.resumed, engine.logs):
+            known.clear()
     kit.clock.advance(START - kit.clock.now())
     kit.owner = "anonymous"

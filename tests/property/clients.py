@@ -22,6 +22,7 @@ from tests.property.strategies import (
     plans,
     responses,
     scripts,
+    tools,
     usable,
 )
 from tests.property.world import Ticket, not_found
@@ -33,7 +34,7 @@ class ClientRules(Machine):
     @precondition(lambda self: len(self.tickets) < 4)
     @rule(
         owner=owners,
-        tool=st.sampled_from(["short", "short", "kept"]),
+        tool=tools,
         script=scripts,
         large=st.booleans(),
         sealed=st.booleans(),
@@ -49,7 +50,7 @@ class ClientRules(Machine):
         arguments = {"script": script, "pad": "x" * 5_000 if large else ""}
         until = self.now + 600_000 if sealed else None
         ticket = Ticket(world.rail.new_task_id() if sealed else "", owner, tool, arguments, until)
-        world.creating, world.engine.lags = ticket, lags
+        world.creating, world.engine.lags, world.jobs.lags = ticket, lags, lags
         if sealed:
             world.tickets[ticket.task_id] = ticket
         self._create(ticket, plan)
@@ -94,7 +95,7 @@ class ClientRules(Machine):
         assert ticket.seen is not None, "a ticket was handed out that does not hang"
         assert task.task_id == ticket.task_id
         if not world.outside.struck and (before is None or before.open):
-            assert run_name(task.task_id, 1) in world.engine.runs, "a ticket was handed out whose work did not start"
+            assert world.started(run_name(task.task_id, 1)), "a ticket was handed out whose work did not start"
         return task
 
     @precondition(lambda self: self.tickets)
@@ -167,7 +168,8 @@ class ClientRules(Machine):
             assert key in after.answers and key not in after.outstanding, "an acknowledged answer was not kept"
         if all_of_it and not self.world.outside.struck:
             assert after.status is Status.WORKING, "all is answered, and nothing goes on"
-            assert run_name(after.task_id, after.run) in self.world.engine.runs, "the next run was not started"
+            assert self.world.started(run_name(after.task_id, after.run)), "the next run was not started"
+            assert not after.due, "an answer was not passed on"
 
     @precondition(lambda self: self.tickets)
     @rule(pick=picks, own=own, plan=plans)
@@ -188,7 +190,7 @@ class ClientRules(Machine):
         assert before is not None and after is not None
         assert not after.open or after.cancel_requested_at is not None, "an acknowledged cancel was not kept"
         if before.open and before.run_open and not after.open and not world.outside.struck:
-            assert not world.engine.lives(run_name(before.task_id, before.run)), "the work was not stopped"
+            assert not world.goes_on(before), "the work was not stopped"
 
     @rule(owner=owners, task_id=st.sampled_from(UNKNOWN_IDS))
     def unknown(self, owner: str, task_id: Any) -> None:
@@ -198,4 +200,4 @@ class ClientRules(Machine):
         assert not_found(lambda: rail.read(owner, task_id))
         assert not_found(lambda: rail.update(owner, task_id, {"a": RIGHT}))
         assert not_found(lambda: rail.cancel(owner, task_id))
-        rail.run_ended(str(task_id), 1, RunReport(RunState.FAILED))
+        rail.run_heard(str(task_id), 1, RunReport(RunState.FAILED))

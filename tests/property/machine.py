@@ -16,7 +16,7 @@ from taskrail.task import Status, Task
 from taskrail.testing import TABLE
 from tests.property.outside import Meanwhile
 from tests.property.strategies import OWNERS, RIGHT
-from tests.property.world import CLIENT, Ticket, World, not_found, question
+from tests.property.world import CLIENT, REMOTE, Ticket, World, not_found, question
 
 
 @dataclass(eq=False)
@@ -34,7 +34,7 @@ class Machine(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.world = World(self.dynamodb, self.s3, _look, self.meanwhile)
+        self.world = World(self.dynamodb, self.s3, look, self.meanwhile)
         self.tickets: list[Ticket] = []
         self.workers: list[Worker] = []
 
@@ -63,22 +63,41 @@ class Machine(RuleBasedStateMachine):
         """The owner of a ticket, or somebody else."""
         return ticket.owner if own else OWNERS[1 - OWNERS.index(ticket.owner)]
 
+    def runs(self) -> list[str]:
+        """The runs of the kit's own workers that were ever started, the first first."""
+        names = [*self.world.engine.runs, *dict.fromkeys(job.name for job in self.world.jobs.all.values())]
+        return [name for name in names if self.world.tickets[name.partition("-")[0]].tool not in REMOTE]
+
     def run_of(self, pick: int) -> tuple[str, int]:
         """One of the runs that were ever started, the latest first."""
-        names = list(self.world.engine.runs)
+        return self._parsed(self.runs(), pick)
+
+    def execution_of(self, pick: int) -> tuple[str, int]:
+        """One of the executions that were ever started, the latest first."""
+        return self._parsed(list(self.world.engine.runs), pick)
+
+    def _parsed(self, names: list[str], pick: int) -> tuple[str, int]:
         parsed = parse_run_name(names[-1 - pick % len(names)])
         assert parsed is not None
         return parsed
 
-    def work(self, pick: int, which: str) -> tuple[str, int, int]:
+    def engine_id(self, task_id: str, run: int, pick: int = 0) -> str:
+        """The engine's own id of a run; of one of its jobs, on Batch."""
+        name = run_name(task_id, run)
+        jobs = self.world.jobs.of(name)
+        return jobs[pick % len(jobs)].job_id if jobs else f"run:{name}"
+
+    def work(self, pick: int, which: str) -> tuple[str, int, str, int]:
         """A run and an attempt at it: one that goes on, if there is any and it is the next or a rival that comes."""
         for ticket in self.tickets[pick % 4 :] + self.tickets:
             task = ticket.seen
-            if task is None or which in ("first", "late") or not self.claimable(ticket, task.run, task.attempt + 1):
+            if task is None or which in ("first", "late") or ticket.tool in REMOTE or not self.world.lives(task):
                 continue
-            if self.world.engine.lives(run_name(task.task_id, task.run)):
-                return task.task_id, task.run, max(task.attempt + (which == "next"), 1)
-        return *self.run_of(pick), 3 if which == "late" else 1
+            run_id = task.run_id or self.engine_id(task.task_id, task.run, pick)
+            if self.claimable(ticket, task.run, run_id, task.attempt + 1):
+                return task.task_id, task.run, run_id, max(task.attempt + (which == "next"), 1)
+        task_id, run = self.run_of(pick)
+        return task_id, run, self.engine_id(task_id, run, pick), 3 if which == "late" else 1
 
     def living(self) -> list[str]:
         """The runs that are not over."""
@@ -104,23 +123,28 @@ class Machine(RuleBasedStateMachine):
                 moments += [task.run_deadline, task.answer_deadline, task.expires_at]
         return [moment for moment in moments if moment is not None and moment >= self.now]
 
-    def claimable(self, ticket: Ticket, run: int, attempt: int) -> bool:
+    def claimable(self, ticket: Ticket, run: int, run_id: str, attempt: int) -> bool:
         """Whether an attempt may take the run up."""
         task = ticket.seen
         if task is None or task.expired(self.now) or task.status is not Status.WORKING:
             return False
-        return task.run == run and task.run_open and task.attempt < attempt
+        mine = task.attempt == 0 or (task.attempt < attempt and task.run_id == run_id)
+        return task.run == run and task.run_open and mine
 
     def refuses_strangers(self, ticket: Ticket, owner: str, act: Callable[[], object]) -> bool:
         """Whether this caller has no such ticket; then it was told nothing else, and changed nothing."""
         if owner == ticket.owner and ticket.resolves(self.now):
             return False
-        before, runs = ticket.seen, dict(self.world.engine.runs)
+        before, runs = ticket.seen, self._all_runs()
         self.world.outside.new_process("client")
         assert not_found(act), "a ticket was shown to somebody who has none"
-        assert self.world.stored(ticket.task_id) == before and self.world.engine.runs == runs
+        assert self.world.stored(ticket.task_id) == before and self._all_runs() == runs
         assert self.world.outside.calls == 1, "more was done for a stranger than looking"
         return True
+
+    def _all_runs(self) -> tuple[Any, ...]:
+        jobs = [(job.job_id, job.ordered_at, job.report) for job in self.world.jobs.all.values()]
+        return dict(self.world.engine.runs), jobs
 
     def check_detail(self, task: Task, detail: Mapping[str, Any]) -> None:
         """What a poll tells is whole: a status and what belongs to it."""
@@ -175,20 +199,24 @@ class Machine(RuleBasedStateMachine):
             self.world.rail.update(ticket.owner, ticket.task_id, dict.fromkeys(task.outstanding, RIGHT))
 
     def _claim_meanwhile(self, task: Task) -> None:
-        name = run_name(task.task_id, task.run)
-        if self.world.engine.lives(name):
-            claimed = self.world.reports.claim(task.task_id, task.run, f"run:{name}", task.attempt + 1)
+        if self.world.lives(task) and task.tool not in REMOTE:
+            run_id = task.run_id or self.engine_id(task.task_id, task.run)
+            claimed = self.world.reports.claim(task.task_id, task.run, run_id, task.attempt + 1)
             if claimed is not None:
                 self.workers.append(Worker(claimed))
 
     def _end_meanwhile(self, task: Task) -> None:
-        name = run_name(task.task_id, task.run)
+        name, failed = run_name(task.task_id, task.run), RunReport(RunState.FAILED, "exit code 3")
         if self.world.engine.lives(name):
-            report = self.world.engine.runs[name] = RunReport(RunState.FAILED, "exit code 3")
-            self.world.rail.run_ended(task.task_id, task.run, report)
+            self.world.engine.runs[name] = failed
+            self.world.rail.run_heard(task.task_id, task.run, failed)
+        for job in self.world.jobs_of(task):
+            if self.world.jobs.lives(job):
+                job.report = self.world.jobs.account(job, RunState.FAILED, "exit code 3")
+                self.world.rail.run_heard(task.task_id, task.run, job.report)
 
 
-def _look(key: str) -> Any:
+def look(key: str) -> Any:
     """The item as moto holds it: a look that costs nothing and that no process makes."""
     from moto.dynamodb.models import dynamodb_backends
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from botocore.exceptions import ClientError, ReadTimeoutError
 
-from taskrail.engines import RunReport, RunState, parse_run_name
+from taskrail.engines import RunOrder, RunReport, RunState, parse_run_name
 from taskrail.errors import EngineUnavailable, StartRefused
 from taskrail.testing import StandingClock
 
@@ -169,8 +169,8 @@ class TroubledBucket:
         self._keys: set[str] = set()
 
     def put_object(self, **parameters: Any) -> Any:
-        """Store an object; every key is new."""
-        assert parameters["Key"] not in self._keys, "an object was overwritten"
+        """Store an object; every key is new, but for what a container leaves behind."""
+        assert parameters["Key"] not in self._keys or "/results/" in parameters["Key"], "an object was overwritten"
         self._keys.add(parameters["Key"])
         return self._call(self._client.put_object, parameters)
 
@@ -178,8 +178,21 @@ class TroubledBucket:
         """Read an object."""
         return self._call(self._client.get_object, parameters)
 
-    def _call(self, method: Callable[..., Any], parameters: Any) -> Any:
-        task_id = parameters["Key"].split("/")[1]
+    def get_paginator(self, operation: str) -> TroubledBucket:
+        """What lists the objects of a task."""
+        assert operation == "list_objects_v2"
+        return self
+
+    def paginate(self, **parameters: Any) -> list[Any]:
+        """All pages of a list; a task has few objects."""
+        return [self._call(self._client.list_objects_v2, parameters, parameters["Prefix"])]
+
+    def delete_objects(self, **parameters: Any) -> Any:
+        """Delete objects of a task."""
+        return self._call(self._client.delete_objects, parameters, parameters["Delete"]["Objects"][0]["Key"])
+
+    def _call(self, method: Callable[..., Any], parameters: Any, key: str = "") -> Any:
+        task_id = (key or parameters["Key"]).split("/")[1]
         return self._outside.call(task_id, lambda: method(**parameters), _timeout, writes=False)
 
 
@@ -211,24 +224,38 @@ class TroubledEngine:
         self._known_from: dict[str, int] = {}
         self.lags = False
         self.runs: dict[str, RunReport] = {}
+        self.orders: dict[str, RunOrder] = {}
+        self.handed: dict[str, set[str]] = {}
+        """What states that wait were handed, by their token."""
 
-    def start(self, tool: str, name: str, payload: dict[str, object], timeout_ms: int) -> str:
+    records_ids = False
+    stops_gently = False
+
+    def start(self, order: RunOrder) -> str:
         """As `Engine.start`."""
         refused = self._outside.refuses()
         answer: str = self._call(
-            name, lambda: self._start(name, payload), (lambda: StartRefused("refused")) if refused else _unavailable
+            order.name, lambda: self._start(order), (lambda: StartRefused("refused")) if refused else unavailable
         )
         return answer
 
-    def stop(self, tool: str, name: str) -> bool:
+    def stop(self, tool: str, name: str, run_id: str | None) -> bool:
         """As `Engine.stop`."""
-        answer: bool = self._call(name, lambda: self._stop(name), _unavailable)
+        answer: bool = self._call(name, lambda: self._stop(name), unavailable)
         return answer
 
-    def describe(self, tool: str, name: str) -> RunReport:
+    def describe(self, tool: str, name: str, run_id: str | None) -> RunReport:
         """As `Engine.describe`."""
-        report: RunReport = self._call(name, lambda: self._describe(name), _unavailable)
+        report: RunReport = self._call(name, lambda: self._describe(name), unavailable)
         return report
+
+    def resume(self, token: str, output: str) -> None:
+        """As `Engine.resume`; the task's id is the first part of a token here."""
+        self._call(token, lambda: self.handed.setdefault(token, set()).add(output), unavailable)
+
+    def log_tail(self, tool: str, log: str, lines: int) -> tuple[str, ...]:
+        """As `Engine.log_tail`: there is none."""
+        return ()
 
     def lives(self, name: str) -> bool:
         """Whether the run was started and is not over."""
@@ -237,9 +264,11 @@ class TroubledEngine:
     def _call(self, name: str, act: Callable[[], Any], unknown: Callable[[], Exception]) -> Any:
         return self._outside.call(name.partition("-")[0], act, unknown, writes=False)
 
-    def _start(self, name: str, payload: dict[str, object]) -> str:
+    def _start(self, order: RunOrder) -> str:
+        name = order.name
         parsed = parse_run_name(name)
-        assert parsed is not None and payload == {"taskId": parsed[0], "run": parsed[1]}
+        assert parsed is not None and (order.input["taskId"], order.input["run"]) == parsed
+        assert self.orders.setdefault(name, order) == order, "a run was started with another input"
         if name not in self.runs:
             self._check_start(*parsed)
             self.runs[name] = RunReport(RunState.RUNNING)
@@ -264,5 +293,6 @@ def _timeout() -> Exception:
     return ReadTimeoutError(endpoint_url="https://aws.invalid")
 
 
-def _unavailable() -> Exception:
+def unavailable() -> Exception:
+    """Nobody knows what became of a call to an engine."""
     return EngineUnavailable("no answer")

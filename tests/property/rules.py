@@ -85,8 +85,10 @@ def _check_run(old: Task, new: Task) -> None:
     if new.attempt > old.attempt:
         assert old.status is new.status is Status.WORKING and old.run_open, "what was no work was claimed"
         assert new.claim == new.nonce
+        assert old.attempt == 0 or new.run_id == old.run_id, "an attempt of another job took over"
     else:
-        assert (new.claim, new.run_id) == (old.claim, old.run_id), "an equal rival took over"
+        assert new.claim == old.claim, "an equal rival took over"
+        assert old.run_id in (None, new.run_id), "another job took the place of the recorded one"
 
 
 def _check_memory(old: Task, new: Task) -> None:

@@ -57,13 +57,17 @@ ends = st.sampled_from(
         RunReport(RunState.FAILED, "exit code 3"),
         RunReport(RunState.TIMED_OUT),
         RunReport(RunState.STOPPED),
+        RunReport(RunState.SUCCEEDED, output='{"a": 1}'),
+        RunReport(RunState.SUCCEEDED, whole=False),
+        RunReport(RunState.FAILED, "ToolError", told="No."),
     ]
 )
 stages = st.sampled_from(
     ["unstarted", "new", "working", "working", "cancelling", "asking", "held", "orphaned", "answered", "answered"]
 )
 """How far a task is when the rules begin to play with it."""
-lives = st.tuples(owners, st.sampled_from(["short", "kept"]), scripts, st.booleans(), st.booleans(), stages)
+tools = st.sampled_from(["short", "short", "kept", "long", "box", "flow"])
+lives = st.tuples(owners, tools, scripts, st.booleans(), st.booleans(), stages)
 """A task that is under way already: whose, of which tool, its script, whether sealed and lagging, and how far it is."""
 
 # Milliseconds, or minus a number: to the moment of that number, of those to come that matter, or just beside it.

@@ -23,16 +23,17 @@ from tests.property.world import KEYS, STEPS, Ticket, question
 class WorkerRules(ClientRules):
     """Workers, some of them superseded and not aware of it."""
 
-    @precondition(lambda self: self.world.engine.runs)
+    @precondition(lambda self: self.runs())
     @rule(pick=picks, which=attempts, plan=plans)
     def claim(self, pick: int, which: str, plan: Plan) -> None:
         """A worker takes up a run, or finds that it is none of its business."""
-        task_id, run, attempt = self.work(pick, which)
+        task_id, run, run_id, attempt = self.work(pick, which)
         ticket, outside = self.world.tickets[task_id], self.world.outside
-        before, expected = ticket.seen, self.claimable(ticket, run, attempt)
+        before, expected = ticket.seen, self.claimable(ticket, run, run_id, attempt)
+        self._begin(run_id)
         outside.new_process("worker", plan)
         try:
-            task = self.world.reports.claim(task_id, run, f"run:{run_name(task_id, run)}", attempt)
+            task = self.world.reports.claim(task_id, run, run_id, attempt)
         except (StoreUnavailable, Died):
             assert outside.struck, "a claim failed though nothing happened"
             return
@@ -131,14 +132,15 @@ class WorkerRules(ClientRules):
         """A worker is gone without a word."""
         self.workers.pop(pick % len(self.workers))
 
-    @precondition(lambda self: self.world.engine.runs)
+    @precondition(lambda self: self.runs())
     @rule(pick=picks, which=attempts, answered=st.booleans(), plan=plans)
     def run(self, pick: int, which: str, answered: bool, plan: Plan) -> None:
         """A worker does a whole run by its script: to its end, to its question, or to its own death."""
         world = self.world
-        task_id, run, attempt = self.work(pick, which)
+        task_id, run, run_id, attempt = self.work(pick, which)
         ticket, name = world.tickets[task_id], run_name(task_id, run)
-        expected = self.claimable(ticket, run, attempt)
+        expected = self.claimable(ticket, run, run_id, attempt)
+        self._begin(run_id)
         world.outside.new_process("worker", plan)
         world.clock.on_sleep = (lambda: self._answer_meanwhile(ticket)) if answered else (lambda: None)
         try:
@@ -147,7 +149,7 @@ class WorkerRules(ClientRules):
                 world.server,
                 task_id=task_id,
                 run=run,
-                run_id=f"run:{name}",
+                run_id=run_id,
                 attempt=attempt,
                 ticker=False,
             )
@@ -161,6 +163,14 @@ class WorkerRules(ClientRules):
             assert ticket.seen is not None and ticket.seen.status.value == outcome
         if outcome != "nothing to do" and world.engine.lives(name):
             world.engine.runs[name] = RunReport(RunState.SUCCEEDED)
+        job = world.jobs.all.get(run_id)
+        if job is not None and world.jobs.lives(job):
+            job.report = world.jobs.account(job, RunState.SUCCEEDED)
+
+    def _begin(self, run_id: str) -> None:
+        """A job of Batch has a container now."""
+        if (job := self.world.jobs.all.get(run_id)) is not None:
+            job.begun = True
 
     def _answer_meanwhile(self, ticket: Ticket) -> None:
         """A client answers while the worker holds its run open for it."""

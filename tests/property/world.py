@@ -10,7 +10,17 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from taskrail import ProtocolError, StepFunctions, TaskContext, TaskServer, ToolError, Toolset
+from taskrail import (
+    Batch,
+    ExistingJob,
+    ExistingStateMachine,
+    ProtocolError,
+    StepFunctions,
+    TaskContext,
+    TaskServer,
+    ToolError,
+    Toolset,
+)
 from taskrail.call import ClientInfo
 from taskrail.clock import minutes, seconds
 from taskrail.engines import run_name
@@ -24,12 +34,18 @@ from taskrail.store import from_item
 from taskrail.task import Status, Task
 from taskrail.testing import BUCKET, TABLE, StandingClock
 from tests.property import rules
+from tests.property.jobs import Job, TroubledJobs
 from tests.property.outside import Meanwhile, Outside, TroubledBucket, TroubledEngine, TroubledTable
 
 CLIENT = ClientInfo(capabilities={"elicitation": {}})
 KEYS = ("a", "b", "c")
 STEPS = ("s", "t")
-SETTINGS = Settings(table=TABLE, bucket=BUCKET, secret="a secret for tests only")
+REMOTE = ("box", "flow")
+"""Tools whose work is none of the kit's: it claims nothing, and reports."""
+ON_BATCH = ("long", "box")
+SETTINGS = Settings(
+    table=TABLE, bucket=BUCKET, secret="a secret for tests only", report_url="https://api.example.com/report"
+)
 
 _numbers = itertools.count(1)
 
@@ -38,6 +54,17 @@ class Form(BaseModel):
     """What a question wants to know."""
 
     number: int
+
+
+class Given(BaseModel):
+    """Work that is none of the kit's."""
+
+    script: list[str]
+    pad: str = ""
+
+
+ON = Batch(timeout=minutes(1), attempts=1, queue_within=minutes(10))
+WINDOW = minutes(3)
 
 
 class Ids:
@@ -103,29 +130,52 @@ class World:
         meanwhile: Callable[[Meanwhile, str], None],
     ) -> None:
         self._look = look
+        self.name = f"world {next(_numbers)}"
+        """No other world of the same table has it: an equal call of another one is another call."""
         self.clock = StandingClock()
         self.outside = Outside(self._observe, meanwhile)
         self.engine = TroubledEngine(self.outside, self.clock, self._check_start, self._check_stop)
+        self.jobs = TroubledJobs(self.outside, self.clock, self._check_start, self._check_stop)
         self.tickets: dict[str, Ticket] = {}
         self.creating: Ticket | None = None
         self.violations: list[str] = []
         self.server = _catalogue(self)
         table: Any = TroubledTable(self.outside, dynamodb)
         bucket: Any = TroubledBucket(self.outside, s3)
-        self.rail: Rail = build(
+        self.runtime = build(
             self.server,
             SETTINGS,
             dynamodb=table,
             s3=lambda: bucket,
-            engines={"step_functions": self.engine},
+            engines={"step_functions": self.engine, "batch": self.jobs},
             clock=self.clock,
             ids=Ids(),
-        ).rail
+        )
+        self.rail: Rail = self.runtime.rail
 
     @property
     def reports(self) -> Reports:
         """The workers' side of the rail."""
         return self.rail.reports
+
+    def started(self, name: str) -> bool:
+        """Whether a run was ever started."""
+        return name in self.engine.runs or bool(self.jobs.of(name))
+
+    def jobs_of(self, task: Task) -> list[Job]:
+        """The jobs that count for a task's run: the recorded one, or all while none is."""
+        jobs = self.jobs.of(run_name(task.task_id, task.run))
+        return [job for job in jobs if task.run_id in (None, job.job_id)]
+
+    def lives(self, task: Task) -> bool:
+        """Whether a task's run is not over."""
+        name = run_name(task.task_id, task.run)
+        return self.engine.lives(name) or any(self.jobs.lives(job) for job in self.jobs_of(task))
+
+    def goes_on(self, task: Task) -> bool:
+        """Whether nobody has told a task's run to end."""
+        jobs = [job for job in self.jobs_of(task) if self.jobs.lives(job) and job.ordered_at is None]
+        return self.engine.lives(run_name(task.task_id, task.run)) or bool(jobs)
 
     def stored(self, task_id: str) -> Task | None:
         """The task as it stands, seen without a call of the process's own."""
@@ -139,6 +189,8 @@ class World:
     # --- what is checked while the kit works
 
     def _observe(self, task_id: str) -> None:
+        if task_id.startswith("dedupe#"):
+            return
         ticket = self.tickets.get(task_id)
         if ticket is None:
             assert self.creating is not None
@@ -155,6 +207,7 @@ class World:
             else:
                 rules.check_changed(old, new, self.clock.now())
                 self._check_cause(old, new)
+                self._check_tokens(old, new)
         except AssertionError as error:
             self.broken(str(error).split("\n")[0] or repr(error))
 
@@ -162,14 +215,28 @@ class World:
         """Nobody but its worker ends a run that is alive, in time and wanted, or a question that may be answered."""
         if new.open or not old.open or self.outside.actor == "worker":
             return
+        assert self.outside.actor != "work", "a report ended a task"
+        living = self.lives(old)
         if old.status is Status.INPUT_REQUIRED:
             overdue = old.answer_deadline is not None and self.clock.now() >= old.answer_deadline
-            assert overdue or new.status is Status.CANCELLED, "an open question was given up"
+            over = old.tool in REMOTE and not living
+            assert overdue or over or new.status is Status.CANCELLED, "an open question was given up"
             return
         in_time = self.clock.now() < old.run_deadline
         cancelled = old.cancel_requested_at is not None or new.status is Status.CANCELLED
-        living = self.engine.lives(run_name(old.task_id, old.run))
         assert not (in_time and living and not cancelled), "a living run was given up"
+
+    def _check_tokens(self, old: Task, new: Task) -> None:
+        """A state that waits is forgotten only once it was handed its answer, or asks anew; it gets what was kept."""
+        if not new.open:
+            return
+        for key, token in old.tokens.items():
+            if key not in new.tokens:
+                assert token in self.engine.handed, "a state that waits was forgotten"
+        for key, token in new.tokens.items():
+            handed = self.engine.handed.get(token, set())
+            assert len(handed) <= 1, "a state was handed two answers"
+            assert not handed or key in new.answers, "a state was handed what nobody answered"
 
     def _check_start(self, task_id: str, run: int) -> None:
         ticket = self.tickets.get(task_id)
@@ -178,12 +245,15 @@ class World:
             self.broken("work was started without a ticket")
         elif (not task.open or task.run != run) and not self.outside.overtaken:
             self.broken("a run was started that nobody waits for")
-        elif any(run_name(task_id, number) not in self.engine.runs for number in range(1, run)):
+        elif not all(self.started(run_name(task_id, number)) for number in range(1, run)):
             self.broken("a run was started before the one that it follows")
+        elif task.tool in ON_BATCH and task.run_id is not None and not self.outside.overtaken:
+            self.broken("a run was submitted again though its job was known")
 
-    def _check_stop(self, task_id: str, run: int) -> None:
+    def _check_stop(self, task_id: str, run: int, job: str | None = None) -> None:
         task = self.tickets[task_id].seen
-        assert task is not None
+        if task is None or (job is not None and task.run_id not in (None, job)):
+            return
         deadline = task.run_deadline if task.status is Status.WORKING else task.answer_deadline
         overdue = deadline is not None and self.clock.now() >= deadline
         wanted = task.run == run and task.open and task.cancel_requested_at is None and not overdue
@@ -254,6 +324,23 @@ def _catalogue(world: World) -> TaskServer:
         def kept(task: TaskContext, script: list[str], pad: str = "") -> int:
             """A result that is kept for ever."""
             return follow(task, script)
+
+    @tools.task(runs_on=ON, keep_result=minutes(10), answer_within=minutes(5), poll_interval=seconds(1))
+    def long(task: TaskContext, script: list[str], pad: str = "") -> int:
+        """Work on Batch."""
+        return follow(task, script)
+
+    @tools.task(
+        runs_on=StepFunctions(timeout=minutes(1)), keep_result=minutes(10), poll_interval=seconds(1), dedupe=WINDOW
+    )
+    def single(task: TaskContext, script: list[str], pad: str = "") -> int:
+        """One task for equal calls."""
+        return follow(task, script)
+
+    durations: Any = {"keep_result": minutes(10), "answer_within": minutes(5), "poll_interval": seconds(1)}
+    tools.container("box", input=Given, existing=ExistingJob(queue="jobs", definition="box"), runs_on=ON, **durations)
+    machine = ExistingStateMachine(arn="arn:aws:states:eu-central-1:123456789012:stateMachine:flow", envelope=True)
+    tools.workflow("flow", input=Given, existing=machine, timeout=minutes(1), **durations)
 
     return TaskServer("property", version="1", tools=[tools])
 

@@ -2,179 +2,19 @@
 
 from __future__ import annotations
 
-import threading
-from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
-from itertools import cycle, islice
-from typing import Any
+from dataclasses import replace
 
 import pytest
 
-from taskrail import StepFunctions, TaskContext, TaskServer, Toolset
-from taskrail.call import ClientInfo
-from taskrail.clock import hours, minutes, seconds
 from taskrail.engines import RunReport, RunState
-from taskrail.errors import NotStarted, StartRefused, TaskNotFound
-from taskrail.ids import RandomIds
-from taskrail.payloads import Payloads
+from taskrail.errors import NotStarted, TaskNotFound
 from taskrail.questions import form_question
-from taskrail.rail import endings
-from taskrail.rail.changes import Changes
-from taskrail.rail.rail import Rail
 from taskrail.rail.reports import RunLost
-from taskrail.rail.runs import Runs
-from taskrail.settings import Settings
-from taskrail.store import Store
 from taskrail.task import Progress, Status, Task
-from taskrail.testing import BUCKET, START, TABLE, QueueEngine, StandingClock
-from tests.counts import LONG, count, sized
-from tests.races import stores
-
-ROUNDS = sized(5, 200)
-THREADS = sized(5, 20)
+from tests.counts import LONG, sized
+from tests.races.deployment import THREADS, YES, Deployment, race, with_crowd
 
 pytestmark = [pytest.mark.races, pytest.mark.timeout(600 if LONG else 60)]
-
-tools = Toolset()
-
-
-@tools.task(
-    runs_on=StepFunctions(timeout=minutes(1)), keep_result=hours(1), answer_within=hours(1), poll_interval=seconds(5)
-)
-def work(task: TaskContext) -> None:
-    """Never really runs: the tests report in its place."""
-
-
-SERVER = TaskServer("races", version="1", tools=[tools])
-CLIENT = ClientInfo(capabilities={"elicitation": {}})
-YES = {"action": "accept", "content": {}}
-
-
-class CountingStore(Store):
-    """A store that notes which changes took effect."""
-
-    def __init__(self, client: Any) -> None:
-        super().__init__(client, TABLE)
-        self.landed: list[Task] = []
-
-    def write(self, old: Task, new: Task, now: int, nonce: str) -> Task:
-        """As `Store.write`."""
-        after = super().write(old, new, now, nonce)
-        self.landed.append(after)
-        return after
-
-
-@dataclass
-class CountingEngine(QueueEngine):
-    """An engine that is asked by several threads at once, and refuses as often as it is told."""
-
-    refusals: int = 0
-    asked: Counter[str] = field(default_factory=Counter)
-    lock: Any = field(default_factory=threading.Lock)
-
-    def start(self, tool: str, name: str, payload: dict[str, object], timeout_ms: int) -> str:
-        """As `Engine.start`."""
-        with self.lock:
-            self.asked[name] += 1
-            if self.refusals > 0 and name not in self.states:
-                self.refusals -= 1
-                raise StartRefused("The test refuses starts.")
-            return super().start(tool, name, payload, timeout_ms)
-
-
-class Deployment:
-    """The rail over one table, new for every round."""
-
-    def __init__(self, client: Any) -> None:
-        self.clock = StandingClock()
-        self.engine = CountingEngine()
-        self.store = CountingStore(client)
-        changes = Changes(self.store, self.clock, RandomIds())
-        settings = Settings(table=TABLE, bucket=BUCKET, secret="a secret for tests only")
-
-        def no_bucket() -> Any:
-            raise AssertionError("nothing here is large")
-
-        payloads = Payloads(no_bucket, BUCKET, changes.ids)
-        self.rail = Rail(changes, Runs(SERVER, {"step_functions": self.engine}, changes, settings), payloads, settings)
-        self.reports = self.rail.reports
-
-    def create(self, task_id: str | None = None) -> Task:
-        """A ticket of Anna's."""
-        tool = SERVER.tools["work"]
-        return self.rail.create("anna", tool, {}, CLIENT, task_id=task_id, sealed_until=START + 600_000)
-
-    def claimed(self) -> Task:
-        """A ticket whose first run is under way."""
-        claimed = self.reports.claim(self.create().task_id, 1, "run", 1)
-        assert claimed is not None
-        return claimed
-
-    def asking(self, *keys: str) -> Task:
-        """A ticket with open questions; its run has ended."""
-        questions = {key: form_question(key, f"{key}?") for key in keys}
-        return self.reports.ask(self.claimed(), questions, 3_600_000, hold=False)
-
-    def stored(self, task: Task) -> Task:
-        """The task as it stands."""
-        current = self.store.read(task.task_id)
-        assert current is not None
-        return current
-
-    def finish(self, task: Task) -> str:
-        """The worker reports its result."""
-        try:
-            self.reports.finish(task, lambda t: endings.completed(t, '{"content":[]}', "Completed.", self.clock.now()))
-        except RunLost:
-            return "lost"
-        return "won"
-
-
-def race(*calls: Callable[[], Any]) -> list[Any]:
-    """Let the calls go at the same moment; what each returned, in order. An error of one is the test's."""
-    outcomes: list[Any] = [None] * len(calls)
-    errors: list[BaseException] = []
-    barrier = threading.Barrier(len(calls))
-
-    def run(index: int, call: Callable[[], Any]) -> None:
-        try:
-            barrier.wait()
-            outcomes[index] = call()
-        except BaseException as error:
-            errors.append(error)
-
-    threads = [threading.Thread(target=run, args=pair) for pair in enumerate(calls)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    if errors:
-        raise errors[0]
-    return outcomes
-
-
-def with_crowd(*calls: Callable[[], Any], crowd: Sequence[Callable[[], Any]]) -> list[Any]:
-    """A race in which the crowd, again and again, is as many as it takes to occupy all threads."""
-    return race(*calls, *islice(cycle(crowd), THREADS - len(calls)))
-
-
-@pytest.fixture(
-    scope="module", params=["moto", pytest.param("ministack", marks=[pytest.mark.ministack, pytest.mark.slow])]
-)
-def store(request: pytest.FixtureRequest) -> Iterator[tuple[str, Any]]:
-    """The name of the DynamoDB, and a client of it."""
-    with getattr(stores, request.param)() as client:
-        yield request.param, client
-
-
-@pytest.fixture(params=range(ROUNDS))
-def it(store: tuple[str, Any]) -> Deployment:
-    """One deployment for each round."""
-    name, client = store
-    count(f"rounds of races of {THREADS} threads on {name}")
-    return Deployment(client)
-
 
 fewer_rounds = pytest.mark.parametrize("it", range(sized(5, 50)), indirect=True)
 """For the lesser ones: all together are to be done in minutes."""
@@ -190,7 +30,7 @@ def test_one_of_complete_cancel_and_fail_wins(it: Deployment) -> None:
         lambda: it.finish(task),
         crowd=[
             lambda: it.rail.cancel("anna", task.task_id),
-            lambda: it.rail.run_ended(task.task_id, 1, failed),
+            lambda: it.rail.run_heard(task.task_id, 1, failed),
             lambda: it.rail.read("anna", task.task_id),
         ],
     )
@@ -206,7 +46,7 @@ def test_one_of_report_and_end_of_run_wins(it: Deployment) -> None:
     """The event that the run is over may come before the worker's own report lands."""
     task = it.claimed()
     succeeded = RunReport(RunState.SUCCEEDED)
-    finished, *_ = with_crowd(lambda: it.finish(task), crowd=[lambda: it.rail.run_ended(task.task_id, 1, succeeded)])
+    finished, *_ = with_crowd(lambda: it.finish(task), crowd=[lambda: it.rail.run_heard(task.task_id, 1, succeeded)])
     ends = [landed for landed in it.store.landed if landed.status.terminal]
     assert len(ends) == 1
     assert it.stored(task).status is (Status.COMPLETED if finished == "won" else Status.FAILED)

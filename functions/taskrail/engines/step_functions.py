@@ -28,6 +28,9 @@ _STATES: Mapping[str, RunState] = {
     "ABORTED": RunState.STOPPED,
 }
 
+_THROTTLES = frozenset({"KmsThrottlingException", "ThrottlingException"})
+"""Refusals that say nothing of an earlier try of the same call, whose answer may have got lost."""
+
 _REFUSALS = frozenset(
     {
         "AccessDeniedException",
@@ -102,7 +105,7 @@ class StepFunctions:
             code = _code(error)
             if code == "ExecutionAlreadyExists":
                 return _execution_arn(machine, order.name)
-            if code in _REFUSALS:
+            if code in _REFUSALS and not (code in _THROTTLES and _was_repeated(error)):
                 raise StartRefused(code) from error
             raise EngineUnavailable(code) from error
         except BotoCoreError as error:
@@ -230,3 +233,8 @@ def _execution_arn(machine: str, name: str) -> str:
 
 def _code(error: ClientError) -> str:
     return str(error.response.get("Error", {}).get("Code", "Unknown"))
+
+
+def _was_repeated(error: ClientError) -> bool:
+    metadata: Any = error.response.get("ResponseMetadata", {})
+    return bool(metadata.get("RetryAttempts", 0))

@@ -40,6 +40,9 @@ class Cleanup:
         StoreUnavailable
             Not all could be ended or deleted; whoever tells must tell again.
         """
+        if self._runs.come_back(task):
+            # Taken back since its start was refused, and hung again by a repeated call: it is alive.
+            return
         # Where nothing of the kit's runs, a run may outlive its task's end: one that was to be stopped then, in vain.
         going = (task.open and task.run_open) or not self._runs.claims(task)
         if going and not self._runs.stop_removed(task):

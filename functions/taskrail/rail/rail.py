@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -26,7 +26,7 @@ from taskrail.questions import check_response
 from taskrail.rail import links
 from taskrail.rail.changes import Changes
 from taskrail.rail.endings import rpc_error
-from taskrail.rail.quotas import Quotas, TooManyOpen
+from taskrail.rail.quotas import Quotas
 from taskrail.rail.repeats import Repeats
 from taskrail.rail.reports import Reports
 from taskrail.rail.runs import Runs
@@ -151,11 +151,7 @@ class Rail:
             if held.existing is not None:
                 return self._come_again(held.existing, owner, tool)
             task = replace(task, task_id=held.task_id, reservation=held.key)
-        try:
-            self._quotas.enter(task)
-        except TooManyOpen:
-            self._repeats.forget(task)
-            raise
+        self._quotas.enter(task)
         inline = 0 if tool.kind == "container" else SMALL
         task = replace(task, arguments=self._payloads.keep(task, "arguments", dump(arguments), inline))
         try:
@@ -253,9 +249,10 @@ class Rail:
         if not after.open:
             if repaired.run_open:
                 self._runs.stop(after)
-        elif self._runs.stops_gently(after) and self._runs.stop(after):
-            # It had not begun, or is over already: nothing is left that could be told.
-            self._runs.end_cancelled(after)
+        elif repaired.status is Status.INPUT_REQUIRED or self._runs.stops_gently(after):
+            # What waits for an answer has nothing to finish; a gentle stop is how Batch tells its jobs.
+            if self._runs.stop(after):
+                self._runs.end_cancelled(after)
 
     def input_prefix(self, owner: str) -> str:
         """The URI prefix of the documents that a caller hands in."""
@@ -327,6 +324,52 @@ class Rail:
         except TaskNotFound:
             return
 
+    def read_many(self, owner: str, task_ids: Iterable[str], *, repair: Container[str] = ()) -> dict[str, Task]:
+        """Those of the caller's tasks that there are, by id, in that order; in as few calls as it takes.
+
+        Parameters
+        ----------
+        owner, task_ids
+            The caller, and ids that have the form of one.
+        repair
+            The ids whose silence is looked into, as `read` does.
+
+        Raises
+        ------
+        StoreUnavailable
+            No answer from the table.
+        """
+        wanted = tuple(dict.fromkeys(task_ids))
+        found = self._changes.store.read_many(wanted)
+        tasks: dict[str, Task] = {}
+        for task_id in wanted:
+            try:
+                task = self._changes.visible(found.get(task_id), owner)
+                tasks[task_id] = self._runs.repair(task) if task_id in repair else task
+            except TaskNotFound:
+                continue
+        return tasks
+
+    def owned(
+        self, owner: str, most: int, after: tuple[int, str] | None = None
+    ) -> tuple[list[Task], tuple[int, str] | None]:
+        """A page of the caller's tasks, newest first, and where the next one begins; the table needs its index.
+
+        Parameters
+        ----------
+        owner, most
+            The caller, and how many tasks a page has at most.
+        after
+            Where the page before ended, as it was returned.
+
+        Raises
+        ------
+        StoreUnavailable
+            No answer from the table.
+        """
+        task_ids, last = self._changes.store.owned(owner, most, after)
+        return list(self.read_many(owner, task_ids).values()), last
+
     def _find(self, owner: str, task_id: object) -> Task:
         if not isinstance(task_id, str) or not is_task_id(task_id):
             raise TaskNotFound
@@ -338,8 +381,6 @@ class Rail:
         except StartRefused as error:
             _log.error("task %s: the engine refused to start %s (%s)", task.task_id, task.tool, error)
             if self._take_back(task):
-                self._repeats.forget(task)
-                self._quotas.leave(task)
                 raise NotStarted from error
         except EngineUnavailable as error:
             _log.warning("task %s: it is unknown whether its run started (%s)", task.task_id, error)

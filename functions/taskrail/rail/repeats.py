@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -20,8 +19,6 @@ from taskrail.store import Reservation, Reservations
 from taskrail.task import Status, Task
 
 _TRIES = 10
-
-_log = logging.getLogger("taskrail")
 
 
 @dataclass(frozen=True)
@@ -92,7 +89,8 @@ class Repeats:
                 raise InvalidParams("The idempotency key was used with other arguments: give this call another key.")
             existing = self._changes.store.read(held.task_id)
             if existing is None:
-                # Its caller has not got to it yet, or never will: whoever puts it first, it is one task.
+                # Its caller has not got to it yet, or never will, or its start was refused: whoever puts it first, it
+                # is one task. To free the reservation after a refusal would take it from whoever comes in between.
                 return Held(key, held.task_id, None)
             if existing.owner == task.owner and not existing.expired(now) and not self._ended_badly(existing):
                 return Held(key, held.task_id, existing)
@@ -100,7 +98,7 @@ class Repeats:
         raise StoreUnavailable("The reservation changes faster than it can be taken.")
 
     def free(self, task: Task) -> None:
-        """Let the next call have a task of its own, since this one is gone.
+        """Let the next call have a task of its own, since this one is gone for good.
 
         Raises
         ------
@@ -109,14 +107,6 @@ class Repeats:
         """
         if task.reservation is not None:
             self._reservations.free(task.reservation, task.task_id)
-
-    def forget(self, task: Task) -> None:
-        """The same for a task whose start was refused: whatever goes wrong, the next call makes up for it."""
-        try:
-            self.free(task)
-        except StoreUnavailable as error:
-            # The next call finds no task under it, and creates one under its id.
-            _log.warning("task %s: its reservation was not freed (%s)", task.task_id, error)
 
     def _ended_badly(self, task: Task) -> bool:
         if task.status in (Status.CANCELLED, Status.FAILED):

@@ -166,6 +166,16 @@ class Runs:
             return False
         return stopped or engine.stops_gently
 
+    def come_back(self, task: Task) -> bool:
+        """Whether a task whose item was removed has been created again, under its own id.
+
+        Raises
+        ------
+        StoreUnavailable
+            No answer from the table.
+        """
+        return self._changes.store.read(task.task_id) is not None
+
     def stops_gently(self, task: Task) -> bool:
         """Whether stopping the task's run tells the work and leaves it time to clean up."""
         engine = self._engine(task)

@@ -25,15 +25,27 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from taskrail.errors import TaskrailError
-from taskrail.store.calls import Refused, read, write
-from taskrail.store.items import from_item, seconds_of, task_key, to_item
+from botocore.exceptions import BotoCoreError, ClientError
+
+from taskrail.clock import iso, moment
+from taskrail.errors import StoreUnavailable, TaskrailError
+from taskrail.store.calls import Refused, error_name, read, write
+from taskrail.store.items import NewerLayout, from_item, seconds_of, task_key, to_item
 from taskrail.task import SCHEMA, Status, Task
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from mypy_boto3_dynamodb import DynamoDBClient
+
+OWNED = "byOwner"
+"""Index of the table by ``owner`` and ``createdAt``, keys only; there only where callers list their tasks."""
+
+_BATCH = 100
+"""Items that one BatchGetItem reads (DynamoDB, "Service quotas")."""
+
+_ROUNDS = 5
+"""How often what a batched read left out is asked for again: it answers 16 MB at a time."""
 
 _UNEXPIRED = "(attribute_not_exists(#expiresAt) OR #expiresAt > :seconds)"
 _SAME = "#rev = :rev AND #owner = :owner"
@@ -102,6 +114,84 @@ class Store:
         """
         item = read(lambda: self._client.get_item(TableName=self._table, Key=task_key(task_id), ConsistentRead=True))
         return None if item is None else from_item(item)
+
+    def read_many(self, task_ids: Sequence[str]) -> dict[str, Task]:
+        """Several tasks as they stand, strongly consistent, by id; what is not there is left out.
+
+        A task in a newer layout than this version of the kit knows is left out as well.
+
+        Parameters
+        ----------
+        task_ids
+            Each once.
+
+        Raises
+        ------
+        StoreUnavailable
+            Not all could be read.
+        """
+        found: dict[str, Task] = {}
+        for start in range(0, len(task_ids), _BATCH):
+            for item in self._read_batch([task_key(task_id) for task_id in task_ids[start : start + _BATCH]]):
+                try:
+                    task = from_item(item)
+                except NewerLayout:
+                    continue
+                found[task.task_id] = task
+        return found
+
+    def _read_batch(self, keys: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        items: list[dict[str, Any]] = []
+        for _ in range(_ROUNDS):
+            wanted: Any = {self._table: {"Keys": keys, "ConsistentRead": True}}
+            try:
+                answer: Any = self._client.batch_get_item(RequestItems=wanted)
+            except (ClientError, BotoCoreError) as error:
+                raise StoreUnavailable(error_name(error)) from error
+            items += answer["Responses"].get(self._table, [])
+            keys = answer.get("UnprocessedKeys", {}).get(self._table, {}).get("Keys", [])
+            if not keys:
+                return items
+        raise StoreUnavailable("UnprocessedKeys")
+
+    def owned(
+        self, owner: str, most: int, after: tuple[int, str] | None = None
+    ) -> tuple[list[str], tuple[int, str] | None]:
+        """The ids of an owner's tasks, newest first, and where the next page begins; from the index, a little late.
+
+        Parameters
+        ----------
+        owner
+            Whose.
+        most
+            Ids on a page.
+        after
+            Where the page before ended: when that task was made, in milliseconds since the epoch, and its id.
+
+        Raises
+        ------
+        StoreUnavailable
+            No answer, or a table without the index.
+        """
+        query: dict[str, Any] = {
+            "TableName": self._table,
+            "IndexName": OWNED,
+            "KeyConditionExpression": "#owner = :owner",
+            "ExpressionAttributeNames": {"#owner": "owner"},
+            "ExpressionAttributeValues": {":owner": {"S": owner}},
+            "ScanIndexForward": False,
+            "Limit": most + 1,
+        }
+        if after is not None:
+            created_at, task_id = after
+            begin = {"owner": {"S": owner}, "createdAt": {"S": iso(created_at)}, **task_key(task_id)}
+            query["ExclusiveStartKey"] = begin
+        try:
+            items: Any = self._client.query(**query)["Items"]
+        except (ClientError, BotoCoreError) as error:
+            raise StoreUnavailable(error_name(error)) from error
+        rows = [(moment(item["createdAt"]["S"]), item["pk"]["S"].removeprefix("task#")) for item in items]
+        return [task_id for _, task_id in rows[:most]], rows[most - 1] if len(rows) > most else None
 
     def write(self, old: Task, new: Task, now: int, nonce: str) -> Task:
         """Turn `old` into `new` if the item is still `old`, its owner's, and unexpired.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -24,9 +23,11 @@ from taskrail.results import error_result
 from taskrail.wire import jsonrpc, ladder, legacy, protocol
 from taskrail.wire.cors import Cors
 from taskrail.wire.envelope import Envelope, Reply, failure
-from taskrail.wire.http import HttpRequest, HttpResponse, accepts_answer
+from taskrail.wire.experimental import Experimental
+from taskrail.wire.http import LARGEST_ANSWER, HttpRequest, HttpResponse, accepts_answer, fits
 from taskrail.wire.jsonrpc import Message, RequestId
 from taskrail.wire.ladder import Route
+from taskrail.wire.listen import Listening
 from taskrail.wire.methods import Methods, server_info
 from taskrail.wire.seal import Sealer
 
@@ -35,12 +36,6 @@ if TYPE_CHECKING:
 
 _ANSWER_MARGIN_MS = 2_000
 """What is left of a Lambda's time for reading the result and sending it."""
-
-_LARGEST_ANSWER = 5_000_000
-"""Largest body, in bytes as Lambda counts them: escaped once more, inside its own JSON. It takes 6 MB."""
-
-_LONGEST_ESCAPE = 6
-"""Bytes that a character of the body takes at worst when it is escaped."""
 
 _log = logging.getLogger("taskrail")
 
@@ -74,9 +69,13 @@ class App:
         The catalogue, the rail, the settings and the clock.
     identify
         Tells the caller of an event, in place of what the settings say.
+    streams
+        Whether what takes the answers can send a body that comes in parts; Lambda's proxy integrations cannot.
     """
 
-    def __init__(self, runtime: Runtime, identify: Callable[[Any], Caller] | None = None) -> None:
+    def __init__(
+        self, runtime: Runtime, identify: Callable[[Any], Caller] | None = None, *, streams: bool = False
+    ) -> None:
         server = runtime.server
         self._identify = identify or identifier(runtime.settings)
         self._settings = runtime.settings
@@ -84,8 +83,11 @@ class App:
         self._telemetry = runtime.telemetry
         self._find_tool = server.tools.get
         self._envelope = Envelope(server_info(server))
-        self._legacy = legacy.Legacy(server_info(server), server.instructions, server.tools.get)
-        self._methods = Methods(server, runtime.rail, runtime.clock, Sealer(runtime.secret))
+        experimental = Experimental(server, runtime.rail, runtime.clock) if self._settings.experimental_tasks else None
+        self._legacy = legacy.Legacy(server_info(server), server.instructions, server.tools.get, experimental)
+        mode = "hold" if self._settings.listen == "stream" and not streams else self._settings.listen
+        listening = Listening(runtime.rail, runtime.clock, mode, self._settings.listen_seconds * 1_000)
+        self._methods = Methods(server, runtime.rail, runtime.clock, Sealer(runtime.secret), listening)
         parameters = (header.name for tool in server.tools.values() for header in tool.signature.headers)
         self._cors = Cors(runtime.settings.allowed_origins, parameters)
 
@@ -194,13 +196,13 @@ class App:
         route = ladder.climb(request_id, message, headers, self._find_tool)
         reply = self._reply(route, event, deadline, trail)
         response = self._envelope.success(request_id, reply)
-        if _fits(response.body):
+        if fits(response.body):
             return response
         return self._envelope.success(request_id, _too_large(route))
 
     def _reply(self, route: Route, event: Any, deadline: int, trail: Trail) -> Reply:
         trail.follow(route)
-        caller = self._identify(event) if self._methods.needs_caller(route.method) else None
+        caller = self._identify(event) if self._methods.needs_caller(route) else None
         trail.owner = None if caller is None else caller.owner
         reply = self._methods.answer(route, caller, deadline)
         trail.task_id = reply.fields.get("taskId", trail.task_id)
@@ -218,9 +220,16 @@ class App:
 
             def modern(route: Route) -> Reply:
                 reply = self._reply(route, event, deadline, trail)
-                return reply if _fits(jsonrpc.dumps(dict(reply.fields))) else _too_large(route)
+                return reply if fits(jsonrpc.dumps(dict(reply.fields))) else _too_large(route)
 
-            return legacy.success(request_id, self._legacy.answer(request_id, message, headers, modern))
+            def caller(route: Route) -> Caller:
+                trail.follow(route)
+                found = self._identify(event)
+                trail.owner = found.owner
+                return found
+
+            request = legacy.Request(request_id, message, headers, modern, caller, deadline)
+            return legacy.success(request_id, self._legacy.answer(request))
         except UnsupportedVersion:
             raise
         except (RpcError, ProtocolError) as error:
@@ -244,7 +253,7 @@ def _too_large(route: Route) -> Reply:
         _log.error("the answer to %s is larger than Lambda takes", route.method)
         raise InternalError
     text = (
-        f"The tool's result is larger than the {_LARGEST_ANSWER} bytes that an answer can carry. "
+        f"The tool's result is larger than the {LARGEST_ANSWER} bytes that an answer can carry. "
         "Ask for less; the tool's author can make it a task, whose large results come as links."
     )
     return Reply(error_result(text))
@@ -253,7 +262,3 @@ def _too_large(route: Route) -> Reply:
 def _refusal(status: int, message: str, headers: Mapping[str, str] | None = None) -> HttpResponse:
     response = failure(None, INVALID_REQUEST, message, status=status)
     return replace(response, headers={**response.headers, **(headers or {})})
-
-
-def _fits(body: str) -> bool:
-    return len(body) * _LONGEST_ESCAPE <= _LARGEST_ANSWER or len(json.dumps(body)) <= _LARGEST_ANSWER

@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 from taskrail.call import Call, NeedInput
 from taskrail.clock import Clock
-from taskrail.errors import ArgumentsError, Forbidden, InternalError, InvalidParams
+from taskrail.errors import (
+    TASKS_EXTENSION,
+    ArgumentsError,
+    Forbidden,
+    InternalError,
+    InvalidParams,
+    MissingCapability,
+)
 from taskrail.inputs import s3_uris
 from taskrail.rail.quotas import TooManyOpen
 from taskrail.results import ResultError, error_result
@@ -82,6 +89,8 @@ class Calls:
             raise InvalidParams("Unknown tool: this server has none of that name.")
         if not caller.scopes.issuperset(tool.scopes):
             raise Forbidden("The tool needs scopes that your token does not have.", tool.scopes)
+        if tool.mode == "required" and not route.client.tasks:
+            raise MissingCapability({"extensions": {TASKS_EXTENSION: {}}})
         if tool.dedupe_ms is not None and caller.anonymous:
             _log.error("tool %s gives repeated calls one task, and this API tells no callers apart", tool.name)
             raise InternalError("This tool serves only callers that the API tells apart, and here it does not.")

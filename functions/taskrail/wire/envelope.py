@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import logging
+from collections.abc import Generator, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -38,6 +39,11 @@ _STATUS_OF = {
 
 _RESERVED = range(-32768, -31999)
 
+_log = logging.getLogger("taskrail")
+
+Event = Mapping[str, Any] | str
+"""A notification; or what a stream says as it stands: a comment, or nothing for a moment without news."""
+
 
 @dataclass(frozen=True)
 class Reply:
@@ -51,11 +57,14 @@ class Reply:
         The result's ``resultType``.
     notifications
         For a stream: what is sent before the result; None for an answer in one piece.
+    live
+        For a stream that goes out as it comes about: what is sent after those notifications and before the result.
     """
 
     fields: Mapping[str, Any]
     kind: str = COMPLETE
-    notifications: tuple[dict[str, Any], ...] | None = None
+    notifications: tuple[Mapping[str, Any], ...] | None = None
+    live: Iterator[Event] | None = None
 
 
 class Envelope:
@@ -71,7 +80,7 @@ class Envelope:
         self._server_info = dict(server_info)
 
     def success(self, request_id: RequestId, reply: Reply) -> HttpResponse:
-        """A result: one JSON object, or a stream that ends with it.
+        """A result: one JSON object, or a stream that ends with it, whole or as it comes about.
 
         Raises
         ------
@@ -84,11 +93,30 @@ class Envelope:
         answer = {"jsonrpc": "2.0", "id": request_id, "result": result}
         if reply.notifications is None:
             return HttpResponse(200, {"Content-Type": JSON, "Cache-Control": "no-store"}, dumps(answer))
-        events = ({"jsonrpc": "2.0", **notification} for notification in reply.notifications)
-        body = "".join(f"data: {dumps(event)}\n\n" for event in (*events, answer))
+        body = "".join(_frame({"jsonrpc": "2.0", **notification}) for notification in reply.notifications)
         # Without the second header a proxy may hold the stream back until it is long enough.
         headers = {"Content-Type": EVENT_STREAM, "X-Accel-Buffering": "no", "Cache-Control": "no-store"}
-        return HttpResponse(200, headers, body)
+        if reply.live is None:
+            return HttpResponse(200, headers, body + _frame(answer))
+        return HttpResponse(200, headers, stream=_frames(body, reply.live, answer))
+
+
+def _frames(first: str, live: Iterator[Event], answer: Mapping[str, Any]) -> Generator[str, None, None]:
+    """A stream's parts. The status has gone out: what fails now is told by the stream's own last word."""
+    yield first
+    try:
+        for event in live:
+            yield event if isinstance(event, str) else _frame({"jsonrpc": "2.0", **event})
+        yield _frame(answer)
+    except Exception:
+        _log.exception("a stream broke off")
+        error = {"code": INTERNAL_ERROR, "message": "Internal error."}
+        yield _frame({"jsonrpc": "2.0", "id": answer["id"], "error": error})
+
+
+def _frame(message: Mapping[str, Any]) -> str:
+    """A message as a server-sent event."""
+    return f"data: {dumps(message)}\n\n"
 
 
 def failure(
@@ -114,6 +142,14 @@ def failure(
         answer["id"] = request_id
     headers = {"Content-Type": JSON, "Cache-Control": "no-store"}
     return HttpResponse(status or _STATUS_OF.get(code, 200), headers, dumps(answer))
+
+
+def sendable_task(detail: Mapping[str, Any]) -> dict[str, Any]:
+    """A task as `tasks/get` tells it; its error, if it has one, with a code that may be sent."""
+    error = detail.get("error")
+    if not isinstance(error, Mapping):
+        return dict(detail)
+    return {**detail, "error": {**error, "code": sendable(error["code"])}}
 
 
 def sendable(code: int) -> int:

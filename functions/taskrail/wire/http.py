@@ -4,12 +4,19 @@ from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Iterator, Mapping
+import json
+from collections.abc import Generator, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 JSON = "application/json"
 EVENT_STREAM = "text/event-stream"
+
+LARGEST_ANSWER = 5_000_000
+"""Largest body, in bytes as Lambda counts them: escaped once more, inside its own JSON. It takes 6 MB."""
+
+_LONGEST_ESCAPE = 6
+"""Bytes that a character of the body takes at worst when it is escaped."""
 
 
 @dataclass(frozen=True)
@@ -75,15 +82,30 @@ class HttpResponse:
         As they go out.
     body
         Text; empty for none.
+    stream
+        The body's parts as they come, in place of `body`, for a door that can send them so. An empty part is a
+        moment at which whoever sends may look whether anybody still listens.
     """
 
     status: int
     headers: Mapping[str, str] = field(default_factory=dict)
     body: str = ""
+    stream: Generator[str, None, None] | None = None
 
     def to_event(self) -> dict[str, Any]:
-        """What a proxy integration returns; both payload formats take this form."""
-        return {"statusCode": self.status, "headers": dict(self.headers), "body": self.body, "isBase64Encoded": False}
+        """What a proxy integration returns; both payload formats take this form, but for the body of a stream."""
+        body = self.body if self.stream is None else self.stream
+        return {"statusCode": self.status, "headers": dict(self.headers), "body": body, "isBase64Encoded": False}
+
+
+def escaped_size(text: str) -> int:
+    """Bytes of a part of a body as Lambda counts them."""
+    return len(json.dumps(text))
+
+
+def fits(body: str) -> bool:
+    """Whether Lambda takes an answer with this body."""
+    return len(body) * _LONGEST_ESCAPE <= LARGEST_ANSWER or escaped_size(body) <= LARGEST_ANSWER
 
 
 def accepts_answer(accept: str | None) -> bool:

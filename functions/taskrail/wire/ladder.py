@@ -99,7 +99,7 @@ def climb(
             mirrored.match_parameters(headers, tool.signature.headers, arguments)
     elif method in protocol.TASK_METHODS:
         mirrored.match_name(headers, params.get("taskId"), required=False)
-    if not client.tasks and _needs_tasks(method, params, tool):
+    if not client.tasks and _needs_tasks(method, params):
         raise MissingCapability({"extensions": {TASKS_EXTENSION: {}}})
     return Route(request_id, method, params, client, tool, traceparent)
 
@@ -140,10 +140,9 @@ def _metadata(params: Mapping[str, Any]) -> tuple[str, ClientInfo, str | None]:
     return version, client, trace if isinstance(trace, str) and _TRACEPARENT.fullmatch(trace) else None
 
 
-def _needs_tasks(method: str, params: Mapping[str, Any], tool: Tool | None) -> bool:
+def _needs_tasks(method: str, params: Mapping[str, Any]) -> bool:
+    # Whether a tool needs them is told only to callers who may know of the tool (`Calls`).
     if method in protocol.TASK_METHODS:
         return True
-    if method == protocol.LISTEN:
-        wanted = params.get("notifications")
-        return isinstance(wanted, dict) and wanted.get("taskIds") is not None
-    return tool is not None and tool.mode == "required"
+    wanted = params.get("notifications") if method == protocol.LISTEN else None
+    return isinstance(wanted, dict) and wanted.get("taskIds") is not None

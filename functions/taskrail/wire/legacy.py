@@ -8,19 +8,22 @@ never given out, and nothing is ever pushed to such a client: what a job asks it
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from taskrail.call import ClientInfo
 from taskrail.errors import InvalidParams, MethodNotFound, MissingCapability
 from taskrail.results import error_result
-from taskrail.wire import protocol
+from taskrail.wire import experimental, protocol
 from taskrail.wire.envelope import Reply, sendable
 from taskrail.wire.http import JSON, HttpResponse
 from taskrail.wire.jsonrpc import Message, RequestId, dumps
 from taskrail.wire.ladder import Route, unsupported
 
 if TYPE_CHECKING:
+    from taskrail.caller import Caller
     from taskrail.server import Tool
+    from taskrail.wire.experimental import Experimental
 
 INITIALIZE = "initialize"
 PING = "ping"
@@ -35,6 +38,30 @@ _MODERN_ONLY = ("resultType", "ttlMs", "cacheScope")
 
 Answer = Callable[[Route], Reply]
 """What the modern methods answer to a route."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """A request, and what it takes to answer it.
+
+    Parameters
+    ----------
+    id, message, headers
+        As it came.
+    modern
+        What the modern methods answer.
+    caller
+        Tells whose request it is, when it is about tasks.
+    deadline
+        Moment at which the answer must be on its way, in milliseconds since the epoch.
+    """
+
+    id: RequestId
+    message: Message
+    headers: Mapping[str, str]
+    modern: Answer
+    caller: Callable[[Route], Caller]
+    deadline: int
 
 
 def is_legacy(message: Message, headers: Mapping[str, str]) -> bool:
@@ -76,6 +103,8 @@ class Legacy:
         What `initialize` tells of the server.
     find_tool
         The catalogue's tool of a name, if any.
+    tasks
+        The experimental tasks of 2025-11-25; None where they are not served.
     """
 
     def __init__(
@@ -83,52 +112,65 @@ class Legacy:
         server_info: Mapping[str, Any],
         instructions: str | None,
         find_tool: Callable[[str], Tool | None],
+        tasks: Experimental | None = None,
     ) -> None:
         self._server_info = dict(server_info)
         self._instructions = instructions
         self._find_tool = find_tool
+        self._tasks = tasks
 
-    def answer(self, request_id: RequestId, message: Message, headers: Mapping[str, str], modern: Answer) -> Any:
+    def answer(self, request: Request) -> dict[str, Any]:
         """The JSON-RPC result of a request.
-
-        Parameters
-        ----------
-        request_id, message, headers
-            The request.
-        modern
-            What the modern methods answer.
 
         Raises
         ------
-        RpcError
+        RpcError, ProtocolError
             The answer is an error.
         """
-        if message.method == INITIALIZE:
-            return self._initialize(message.params)
-        _check_version(headers)
-        if message.method == PING:
+        method, params = request.message.method, request.message.params
+        if method == INITIALIZE:
+            return self._initialize(request)
+        _check_version(request.headers)
+        if method == PING:
             return {}
-        if message.method not in _METHODS:
+        tasks = self._tasks if version_of(request.headers) == experimental.REVISION else None
+        if tasks is not None and method in experimental.METHODS:
+            route = Route(request.id, method, params, ClientInfo())
+            return tasks.answer(route, request.caller(route), request.deadline)
+        if method not in _METHODS:
             raise MethodNotFound("This server has no such method.")
-        name = message.params.get("name")
-        tool = self._find_tool(name) if message.method == protocol.TOOLS_CALL and isinstance(name, str) else None
-        if tool is not None and tool.mode == "required":
-            raise InvalidParams("This tool is only for clients that know the Tasks extension.")
-        params = {key: value for key, value in message.params.items() if key in ("name", "arguments", "cursor")}
+        name = params.get("name")
+        tool = self._find_tool(name) if method == protocol.TOOLS_CALL and isinstance(name, str) else None
+        known = {key: value for key, value in params.items() if key in ("name", "arguments", "cursor")}
+        route = Route(request.id, method, known, ClientInfo(), tool)
+        if tasks is not None and method == protocol.TOOLS_CALL and "task" in params:
+            return tasks.create(route, params["task"], lambda: request.caller(route), request.modern)
         try:
-            reply = modern(Route(request_id, message.method, params, ClientInfo(), tool))
-        except MissingCapability:
+            reply = request.modern(route)
+        except MissingCapability as missing:
+            if "extensions" in missing.data["requiredCapabilities"]:
+                if tasks is not None:
+                    raise MethodNotFound("This tool can only be called as a task: call it with params.task.") from None
+                raise InvalidParams("This tool is only for clients that know the Tasks extension.") from None
             asks = "This tool has to ask something before it starts; clients of this revision cannot be asked here."
             reply = Reply(error_result(asks))
-        return {key: value for key, value in reply.fields.items() if key not in _MODERN_ONLY}
+        answer = {key: value for key, value in reply.fields.items() if key not in _MODERN_ONLY}
+        if tasks is not None and method == protocol.TOOLS_LIST:
+            answer["tools"] = [tasks.described(entry) for entry in answer["tools"]]
+        return answer
 
-    def _initialize(self, params: Mapping[str, Any]) -> dict[str, Any]:
-        requested = params.get("protocolVersion")
+    def _initialize(self, request: Request) -> dict[str, Any]:
+        requested = request.message.params.get("protocolVersion")
         if not isinstance(requested, str):
             raise InvalidParams("params.protocolVersion must be a string.")
+        version = requested if requested in protocol.SERVED_LEGACY else LATEST
+        capabilities: dict[str, Any] = {"tools": {"listChanged": False}}
+        if self._tasks is not None and version == experimental.REVISION:
+            route = Route(request.id, INITIALIZE, {}, ClientInfo())
+            capabilities["tasks"] = self._tasks.capability(lambda: request.caller(route))
         answer: dict[str, Any] = {
-            "protocolVersion": requested if requested in protocol.SERVED_LEGACY else LATEST,
-            "capabilities": {"tools": {"listChanged": False}},
+            "protocolVersion": version,
+            "capabilities": capabilities,
             "serverInfo": self._server_info,
         }
         return answer if self._instructions is None else {**answer, "instructions": self._instructions}

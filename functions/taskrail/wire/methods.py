@@ -11,9 +11,9 @@ from taskrail.errors import TASKS_EXTENSION, InvalidParams, TaskNotFound
 from taskrail.ids import is_task_id
 from taskrail.wire import protocol
 from taskrail.wire.calls import Calls
-from taskrail.wire.envelope import Reply, sendable
+from taskrail.wire.envelope import Reply, sendable_task
 from taskrail.wire.ladder import Route
-from taskrail.wire.listen import listen
+from taskrail.wire.listen import Listening
 from taskrail.wire.seal import Sealer
 from taskrail.wire.tickets import ENTRIES
 
@@ -39,15 +39,17 @@ class Methods:
         Time, and its passing.
     sealer
         Signs what a question's retry brings back.
+    listening
+        Serves `subscriptions/listen`.
     """
 
-    def __init__(self, server: TaskServer, rail: Rail, clock: Clock, sealer: Sealer) -> None:
+    def __init__(self, server: TaskServer, rail: Rail, clock: Clock, sealer: Sealer, listening: Listening) -> None:
         self._rail = rail
         self._server = server
         self._entries = {name: tool.wire() for name, tool in server.tools.items()}
         self._private = server.guarded or server.tickets
         self._discovery = _discovery(server)
-        self._open = {protocol.DISCOVER: self._discover, protocol.LISTEN: listen}
+        self._listening = listening
         self._owned = {
             protocol.TOOLS_CALL: Calls(server, rail, clock, sealer).call,
             protocol.TASKS_GET: self._get,
@@ -55,9 +57,17 @@ class Methods:
             protocol.TASKS_CANCEL: self._cancel,
         }
 
-    def needs_caller(self, method: str) -> bool:
-        """Whether a method reads or makes what belongs to somebody; discovery must not fail for want of one."""
-        return method in self._owned or (method == protocol.TOOLS_LIST and self._server.guarded)
+    def needs_caller(self, route: Route) -> bool:
+        """Whether a request reads or makes what belongs to somebody; discovery must not fail for want of one.
+
+        Raises
+        ------
+        InvalidParams
+            The request does not say, because its parameters are malformed.
+        """
+        if route.method == protocol.LISTEN:
+            return self._listening.needs_caller(route)
+        return route.method in self._owned or (route.method == protocol.TOOLS_LIST and self._server.guarded)
 
     def answer(self, route: Route, caller: Caller | None, deadline: int) -> Reply:
         """What the method answers.
@@ -78,12 +88,11 @@ class Methods:
         """
         if route.method == protocol.TOOLS_LIST:
             return self._list(route, caller)
+        if route.method == protocol.LISTEN:
+            return self._listening.listen(route, caller, deadline)
         if caller is None:
-            return self._open[route.method](route)
+            return Reply(self._discovery)
         return self._owned[route.method](route, caller, deadline)
-
-    def _discover(self, route: Route) -> Reply:
-        return Reply(self._discovery)
 
     def _list(self, route: Route, caller: Caller | None) -> Reply:
         tools = self._server.tools.items()
@@ -110,11 +119,7 @@ class Methods:
         return caller.scopes.issuperset(tool.scopes) and self._server.admits(caller, tool)
 
     def _get(self, route: Route, caller: Caller, deadline: int) -> Reply:
-        fields = self._rail.detail(self._rail.read(caller.owner, _task_id(route.params)))
-        error = fields.get("error")
-        if isinstance(error, Mapping):
-            fields = {**fields, "error": {**error, "code": sendable(error["code"])}}
-        return Reply(fields)
+        return Reply(sendable_task(self._rail.detail(self._rail.read(caller.owner, _task_id(route.params)))))
 
     def _update(self, route: Route, caller: Caller, deadline: int) -> Reply:
         task_id = _task_id(route.params)

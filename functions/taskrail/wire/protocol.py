@@ -30,6 +30,9 @@ TASKS_UPDATE = "tasks/update"
 TASKS_CANCEL = "tasks/cancel"
 LISTEN = "subscriptions/listen"
 
+TASKS_LIST = "tasks/list"
+TASKS_RESULT = "tasks/result"
+
 TASK_METHODS = frozenset({TASKS_GET, TASKS_UPDATE, TASKS_CANCEL})
 METHODS = TASK_METHODS | {DISCOVER, TOOLS_LIST, TOOLS_CALL, LISTEN}
 

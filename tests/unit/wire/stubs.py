@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, cast
 
@@ -66,6 +66,8 @@ class StubRail:
     refuse: bool = False
     broken: int = 0
     ids: int = 0
+    looks: list[tuple[tuple[str, ...], tuple[str, ...]]] = field(default_factory=list)
+    repair_ms: int = 0
 
     def new_task_id(self) -> str:
         self.ids += 1
@@ -107,6 +109,27 @@ class StubRail:
         if task is None or task.owner != owner:
             raise TaskNotFound
         return task
+
+    def read_many(self, owner: str, task_ids: Iterable[str], *, repair: Container[str] = ()) -> dict[str, Task]:
+        repaired = []
+        for task_id in task_ids:
+            if task_id in repair:
+                repaired.append(task_id)
+                self.clock.moment += self.repair_ms
+        self.looks.append((tuple(task_ids), tuple(repaired)))
+        if self.broken:
+            self.broken -= 1
+            raise StoreUnavailable("the table is away")
+        visible = {key for key, task in self.tasks.items() if task.owner == owner}
+        return {key: self.tasks[key] for key in task_ids if key in visible}
+
+    def owned(
+        self, owner: str, most: int, after: tuple[int, str] | None = None
+    ) -> tuple[list[Task], tuple[int, str] | None]:
+        tasks = sorted((task.created_at, task.task_id) for task in self.tasks.values() if task.owner == owner)
+        rows = [row for row in reversed(tasks) if after is None or row < after]
+        page = [self.tasks[task_id] for _, task_id in rows[:most]]
+        return page, rows[most - 1] if len(rows) > most else None
 
     def detail(self, task: Task) -> dict[str, Any]:
         view = task.view(self.clock.now())
