@@ -1,0 +1,39 @@
+"""What can be measured: AWS's own metrics, and those that the kit writes into its log."""
+
+from __future__ import annotations
+
+import aws_cdk as cdk
+from aws_cdk import aws_cloudwatch as cloudwatch
+
+NAMESPACE = "Taskrail"
+"""Of the kit's own metrics, which its log lines hold in the embedded metric format (`taskrail.telemetry`)."""
+
+CREATED = "TasksCreated"
+ENDED = "TasksEnded"
+TIME_TO_END = "TimeToEnd"
+TIME_TO_PROGRESS = "TimeToFirstProgress"
+QUESTIONS = "QuestionsOpened"
+REPAIRS = "Repairs"
+STATUSES = ("completed", "failed", "cancelled")
+
+FIVE_MINUTES = cdk.Duration.minutes(5)
+
+
+def own(name: str, *, statistic: str = "Sum", label: str | None = None, **dimensions: str) -> cloudwatch.Metric:
+    """One of the kit's own metrics.
+
+    Parameters
+    ----------
+    name, statistic, label
+        Which, how it is summed up, and what it is called in a graph.
+    dimensions
+        Of it, ``taskStatus`` for instance; none: over all tools.
+    """
+    return cloudwatch.Metric(
+        namespace=NAMESPACE,
+        metric_name=name,
+        dimensions_map=dimensions or None,
+        statistic=statistic,
+        label=label,
+        period=FIVE_MINUTES,
+    )

@@ -1,0 +1,1 @@
+"""Tests of the deployment: what is synthesized, bundled and checked."""
