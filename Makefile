@@ -29,7 +29,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 CDK := PATH="$(CURDIR)/.venv/bin:$$PATH" node_modules/.bin/cdk
 
 .PHONY: help demo serve test test-long test-races test-clients test-infra test-deploy conformance lint format clean \
-  synth deploy destroy smoke deploy-local
+  synth bootstrap deploy destroy smoke deploy-local
 
 help: ## List the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' Makefile
@@ -74,7 +74,11 @@ synth: $(DEPLOY) $(SUITE) ## Make the CloudFormation template (ARGS="-c auth=iam
 deploy: $(DEPLOY) $(SUITE) ## Deploy to the AWS account of your credentials (ARGS="-c auth=iam")
 	@$(CDK) deploy $(ARGS)
 
-destroy: $(DEPLOY) $(SUITE) ## Delete the deployment
+bootstrap: $(DEPLOY) $(SUITE) ## Prepare an account and region for CDK, once (ARGS="aws://ACCOUNT/REGION")
+	@$(CDK) bootstrap $(ARGS)
+
+destroy: $(DEPLOY) $(SUITE) ## Delete the deployment, and what it was told to delete (NAME=taskrail)
+	@$(PY) -m infra.empty $(or $(NAME),taskrail)
 	@$(CDK) destroy $(ARGS)
 
 smoke: $(LOCAL) ## Try a deployment out (URL=https://…/mcp ARGS="--token …")

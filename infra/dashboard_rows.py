@@ -22,13 +22,16 @@ _COLORS = {
 
 def users_row(parts: Parts) -> list[cloudwatch.IWidget]:
     """What callers see: tasks, how long they take, questions."""
-    ended = [own(ENDED, label=status, taskStatus=status).with_(color=_COLORS[status]) for status in STATUSES]
-    times = [own(TIME_TO_END, statistic=statistic, label=f"to the end, {statistic}") for statistic in ("p50", "p95")]
-    first = own(TIME_TO_PROGRESS, statistic="p50", label="to the first progress, p50")
+    name = parts.deployment
+    ended = [own(ENDED, name, label=status, taskStatus=status).with_(color=_COLORS[status]) for status in STATUSES]
+    times = [
+        own(TIME_TO_END, name, statistic=statistic, label=f"to the end, {statistic}") for statistic in ("p50", "p95")
+    ]
+    first = own(TIME_TO_PROGRESS, name, statistic="p50", label="to the first progress, p50")
     return [
-        _graph("Tasks: created, and how they ended", [own(CREATED, label="created"), *ended], width=THIRD),
+        _graph("Tasks: created, and how they ended", [own(CREATED, name, label="created"), *ended], width=THIRD),
         _graph("How long tasks take (ms)", [*times, first], width=THIRD),
-        _graph("Questions opened", [own(QUESTIONS, label="opened")], width=THIRD),
+        _graph("Questions opened", [own(QUESTIONS, name, label="opened")], width=THIRD),
     ]
 
 

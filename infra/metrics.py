@@ -19,20 +19,24 @@ STATUSES = ("completed", "failed", "cancelled")
 FIVE_MINUTES = cdk.Duration.minutes(5)
 
 
-def own(name: str, *, statistic: str = "Sum", label: str | None = None, **dimensions: str) -> cloudwatch.Metric:
+def own(
+    name: str, deployment: str, *, statistic: str = "Sum", label: str | None = None, **dimensions: str
+) -> cloudwatch.Metric:
     """One of the kit's own metrics.
 
     Parameters
     ----------
-    name, statistic, label
-        Which, how it is summed up, and what it is called in a graph.
+    name, deployment
+        Which, and of which deployment: an account may have several.
+    statistic, label
+        How it is summed up, and what it is called in a graph.
     dimensions
-        Of it, ``taskStatus`` for instance; none: over all tools.
+        More of it, ``taskStatus`` for instance; none: over all tools.
     """
     return cloudwatch.Metric(
         namespace=NAMESPACE,
         metric_name=name,
-        dimensions_map=dimensions or None,
+        dimensions_map={"deployment": deployment, **dimensions},
         statistic=statistic,
         label=label,
         period=FIVE_MINUTES,

@@ -19,6 +19,8 @@ class Parts:
 
     Parameters
     ----------
+    deployment
+        Its name.
     requests, client_errors, server_errors, latency
         Of the API.
     api, expired, helpers
@@ -31,6 +33,7 @@ class Parts:
         The table, and the queue of what was given up.
     """
 
+    deployment: str
     requests: cloudwatch.Metric
     client_errors: cloudwatch.Metric
     server_errors: cloudwatch.Metric
@@ -47,7 +50,7 @@ class Parts:
     @property
     def repairs(self) -> cloudwatch.Metric:
         """How often a read had to find out what became of a run."""
-        return own(REPAIRS)
+        return own(REPAIRS, self.deployment)
 
     @property
     def table_throttles(self) -> tuple[cloudwatch.Metric, ...]:

@@ -79,6 +79,7 @@ class TaskrailStack(cdk.Stack):
             configuration=configuration,
             endpoint=f"{self.edge.url}/mcp",
             parts=Parts(
+                deployment=configuration.name,
                 **self.edge.metrics,
                 api=self.api.kit,
                 expired=behind.expired,

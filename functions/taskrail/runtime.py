@@ -91,7 +91,7 @@ def build(
     telemetry
         Told of requests and of tasks' turns; the log when left out.
     """
-    telemetry = telemetry or Telemetry()
+    telemetry = telemetry or Telemetry(deployment=settings.deployment)
     clock = clock or SystemClock()
     ids = ids or RandomIds()
     secret = _secret_of(settings)

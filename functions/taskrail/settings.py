@@ -67,6 +67,8 @@ class Settings:
         Name of the event bus that is told of tasks; None for none.
     most_open
         How many tasks an owner may have open, by the tool's name; ``*`` for every tool that is not named.
+    deployment
+        Name of the deployment, which its metrics carry; None for one that has none.
     auth
         Which authorizer the API has: ``none``, ``jwt``, ``iam``, ``lambda`` or ``api_key``.
     tenant_claim
@@ -117,6 +119,7 @@ class Settings:
     report_url: str | None = None
     event_bus: str | None = None
     most_open: Mapping[str, int] = field(default_factory=dict)
+    deployment: str | None = None
     auth: str = "none"
     tenant_claim: str | None = None
     iam_owner: str = "role"
@@ -198,6 +201,7 @@ class Settings:
             report_url=env.get(_PREFIX + "REPORT_URL") or None,
             event_bus=env.get(_PREFIX + "EVENT_BUS") or None,
             most_open=_counts(env.get(_PREFIX + "MOST_OPEN", "{}")),
+            deployment=env.get(_PREFIX + "DEPLOYMENT") or None,
             auth=env.get(_PREFIX + "AUTH") or cls.auth,
             tenant_claim=env.get(_PREFIX + "TENANT_CLAIM") or None,
             iam_owner=env.get(_PREFIX + "IAM_OWNER") or cls.iam_owner,

@@ -63,10 +63,13 @@ class Telemetry:
     ----------
     write
         Takes a line; the log when left out.
+    deployment
+        Name of the deployment, a dimension of every metric: an account may have several.
     """
 
-    def __init__(self, write: Callable[[Line], object] | None = None) -> None:
+    def __init__(self, write: Callable[[Line], object] | None = None, deployment: str | None = None) -> None:
         self._write = write or _to_the_log
+        self._common = {} if deployment is None else {"deployment": deployment}
 
     def request(
         self,
@@ -125,11 +128,12 @@ class Telemetry:
         """
         waited, waits = old.outstanding, new.outstanding
         opened = len(waits.keys() - waited.keys())
-        closed = len(waited.keys() - waits.keys())
+        closed = waited.keys() - waits.keys()
         if opened:
             self._task(new, now, "asked", {"QuestionsOpened": opened})
         if closed:
-            self._task(new, now, "answered" if new.open else "unanswered", {"QuestionsClosed": closed})
+            turn = "answered" if closed <= new.answers.keys() else "unanswered"
+            self._task(new, now, turn, {"QuestionsClosed": len(closed)})
         if old.progress is None and new.progress is not None and new.open:
             self._task(new, now, "progress", {"TimeToFirstProgress": now - new.created_at})
         if old.open and not new.open:
@@ -173,8 +177,8 @@ class Telemetry:
         dimensions: Sequence[Sequence[str]],
         units: Mapping[str, str],
     ) -> None:
-        known = {name: value for name, value in told.items() if value is not None}
-        usable = [list(names) for names in dimensions if all(name in known for name in names)]
+        known = {**self._common, **{name: value for name, value in told.items() if value is not None}}
+        usable = [[*self._common, *names] for names in dimensions if all(name in known for name in names)]
         directive = {
             "Namespace": NAMESPACE,
             "Dimensions": usable,

@@ -11,7 +11,7 @@ import pytest
 
 from taskrail.clock import minutes, seconds
 from taskrail.engines import RunReport, RunState
-from taskrail.telemetry import JsonLines, owner_mark, xray_header
+from taskrail.telemetry import JsonLines, Telemetry, owner_mark, xray_header
 from taskrail.testing import Kit, RpcFailure, harness
 from tests.functional import work_tools
 
@@ -154,3 +154,22 @@ def test_an_execution_joins_the_callers_trace(kit: Kit) -> None:
     assert kit.call("cut", film="f").order.environment["TRACEPARENT"] == TRACE
     assert xray_header(TRACE) == "Root=1-0af76519-16cd43dd8448eb211c80319c;Parent=b7ad6b7169203331;Sampled=1"
     assert xray_header(None) is None
+
+
+def test_the_deployments_name_is_a_dimension_of_every_metric() -> None:
+    """An account may have several deployments in one region."""
+    lines: list[Any] = []
+    telemetry = Telemetry(lines.append, deployment="reports")
+    telemetry.request(
+        now=1,
+        method="tools/list",
+        tool=None,
+        status=200,
+        error=None,
+        duration_ms=1,
+        task_id=None,
+        owner=None,
+        traceparent=None,
+    )
+    assert lines[0]["deployment"] == "reports"
+    assert lines[0]["_aws"]["CloudWatchMetrics"][0]["Dimensions"] == [["deployment", "method"], ["deployment"]]

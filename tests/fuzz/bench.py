@@ -165,23 +165,25 @@ class Bench:
         answer = self.handle(event)
         errors, self.errors.records = self.errors.records, []
         assert not errors, errors[0].getMessage() + "\n" + str(errors[0].exc_info)
-        body = well_formed(answer)
+        bodies = well_formed(answer, modern=_is_modern(message, headers or {}))
         if self._written:
-            self.unchanged_but_for(message, headers or {}, body)
+            self.unchanged_but_for(message, headers or {}, bodies)
         self._sent += 1
         if self._sent % _SCAN_EVERY == 0:
             assert self.scan() == self.items, "a task was changed that nobody is known to have written"
         self.kit.clock.advance(self._now - self.kit.clock.now())
         return answer
 
-    def unchanged_but_for(self, message: Any, headers: Mapping[str, str], answer: dict[str, Any] | None) -> None:
+    def unchanged_but_for(self, message: Any, headers: Mapping[str, str], answers: list[dict[str, Any]]) -> None:
         """The table is as it was, but for what this input may change; then it is made so."""
+        # Nobody batches by chance; what a batch of an earlier revision may do, each of its messages may.
+        answer = answers[0] if len(answers) == 1 else None
         after = {key: item for key in self._written if (item := self._item(key)) is not None}
         changed = {key for key in self._written & self.items.keys() if after.get(key) != self.items[key]}
         new = after.keys() - self.items.keys()
         if changed or new:
             key, creates = self.rightful(message, {name.lower(): value for name, value in headers.items()})
-            refused = answer is None or "error" in answer or answer["result"].get("isError") is True
+            refused = answer is not None and ("error" in answer or answer.get("result", {}).get("isError") is True)
             assert len(new) <= int(creates), "a task was made by what is no valid call"
             assert changed <= {key}, "a task was changed by what is no valid change of it"
             assert not refused or not changed, "an answer that refuses changed a task"
@@ -193,7 +195,17 @@ class Bench:
         nothing = (None, False)
         params = message.get("params") if isinstance(message, dict) else None
         meta = params.get("_meta") if isinstance(params, dict) else None
-        if not isinstance(meta, dict) or message.get("jsonrpc") != "2.0" or type(message.get("id")) not in (str, int):
+        if message is None or not isinstance(params, dict) or message.get("jsonrpc") != "2.0":
+            return nothing
+        if type(message.get("id")) not in (str, int):
+            return nothing
+        ticket = self._by_ticket(params) if message.get("method") == "tools/call" else None
+        if not _is_modern(message, headers):
+            if message.get("method") != "tools/call":
+                return nothing
+            tool = SERVER.tools.get(params["name"]) if isinstance(params.get("name"), str) else None
+            return ticket, tool is not None and tool.kind == "task" and tool.mode != "required"
+        if not isinstance(meta, dict):
             return nothing
         method, capabilities = message.get("method"), meta.get(protocol.CAPABILITIES_KEY)
         if meta.get(protocol.VERSION_KEY) != VERSION or not isinstance(capabilities, dict):
@@ -206,6 +218,8 @@ class Bench:
         declared = isinstance(extensions, dict) and isinstance(extensions.get(TASKS_EXTENSION), dict)
         if method == "tools/call":
             tool = SERVER.tools.get(params["name"]) if isinstance(params.get("name"), str) else None
+            if not declared and ticket is not None and _named(headers) == params["name"]:
+                return ticket, False
             named = tool is not None and _named(headers) == tool.name
             return None, named and tool.kind == "task" and (declared or tool.mode != "required")
         if not declared or not isinstance(params.get("taskId"), str):
@@ -220,6 +234,17 @@ class Bench:
         if method != "tasks/update" or not answers:
             return nothing
         return (key, False) if all(_answers(question, responses[question]) for question in answers) else nothing
+
+    def _by_ticket(self, params: Mapping[str, Any]) -> str | None:
+        """The key of the task that a call of one of the ticket tools may change."""
+        arguments = params.get("arguments")
+        if not isinstance(arguments, dict) or not isinstance(arguments.get("task_id"), str):
+            return None
+        key = f"task#{arguments['task_id']}"
+        if params.get("name") == "task_cancel" and key in self.open:
+            return key
+        asked = self.open[key]["asked"] if key in self.open else ()
+        return key if params.get("name") == "task_answer" and arguments.get("key") in asked else None
 
     def _item(self, key: str) -> dict[str, Any] | None:
         found = self.kit.dynamodb.get_item(TableName=TABLE, Key={"pk": {"S": key}}, ConsistentRead=True)
@@ -256,28 +281,40 @@ def bench() -> Iterator[Bench]:
         logger.removeHandler(errors)
 
 
-def well_formed(answer: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Check an answer of the handler; its JSON-RPC message, or None when it has no body."""
+def _is_modern(message: Any, headers: Mapping[str, str]) -> bool:
+    """Whether a message is of this revision, and not of an earlier one (wire.md, section 5)."""
+    params = message.get("params") if isinstance(message, dict) else None
+    meta = params.get("_meta") if isinstance(params, dict) else None
+    return isinstance(meta, dict) and not protocol.MODERN_KEYS.isdisjoint(meta)
+
+
+def well_formed(answer: Mapping[str, Any], *, modern: bool = False) -> list[dict[str, Any]]:
+    """Check an answer of the handler; its JSON-RPC messages, none when it has no body."""
     assert set(answer) == {"statusCode", "headers", "body", "isBase64Encoded"}
     status, text = answer["statusCode"], answer["body"]
     assert len(json.dumps(answer)) <= LARGEST, "Lambda would turn it into an error"
     if status in (202, 204):
         assert text == ""
-        return None
+        return []
     if answer["headers"]["Content-Type"] == "text/event-stream":
         *events, end = text.split("\n\n")
         assert end == ""
-        return [message_in(event.removeprefix("data: ")) for event in events][-1]
+        return [message_in(event.removeprefix("data: ")) for event in events][-1:]
     assert answer["headers"]["Content-Type"] == "application/json"
-    message = message_in(text)
+    if text.startswith("["):
+        return [_checked(message_in(json.dumps(one)), status, modern) for one in json.loads(text)]
+    return [_checked(message_in(text), status, modern)]
+
+
+def _checked(message: dict[str, Any], status: int, modern: bool) -> dict[str, Any]:
     if "error" in message:
         error = message["error"]
-        assert 400 <= status < 500, text[:300]
+        assert 400 <= status < 500 or (status == 200 and not modern), message
         assert error["code"] in _CODES
         assert error["message"]
     else:
         assert status == 200
-        assert message["result"]["resultType"] in ("complete", "input_required", "task")
+        assert not modern or message["result"]["resultType"] in ("complete", "input_required", "task")
     return message
 
 

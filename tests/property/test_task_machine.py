@@ -208,7 +208,7 @@ def test_the_rules_hold_whatever_happens(aws: None) -> None:
     run_state_machine_as_test(
         TaskMachine,
         settings=settings(
-            max_examples=sized(45, 1_000),
+            max_examples=sized(45, 300),
             stateful_step_count=sized(25, 50),
             derandomize=SAME_EVERY_TIME or not LONG,
             deadline=None,

@@ -124,7 +124,7 @@ def brought_to(kit: Kit, app: App, kind: str, rest: bool, state: str) -> str:
 
 
 @settings(
-    max_examples=sized(short=40, long=1_500),
+    max_examples=sized(short=40, long=500),
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
