@@ -44,7 +44,7 @@ test: $(DEV) ## Run the tests that need no other environment (ARGS="-k name" and
 	$(PY) -m pytest -n 2 -m "not clients and not conformance and not ministack and not infra" $(ARGS)
 
 test-long: $(DEV) ## Run the long forms of the fault table, the property test, the fuzz and the dying processes
-	TASKRAIL_LONG=1 $(PY) -m pytest -n 2 tests/property tests/faults tests/fuzz tests/chaos $(ARGS)
+	TASKRAIL_LONG=1 $(PY) -m pytest -n 2 tests/property tests/faults tests/fuzz tests/chaos tests/taskrail_client $(ARGS)
 
 test-races: $(DEV) $(MINISTACK) ## Run the long form of the races, and state machines, on moto and on MiniStack
 	TASKRAIL_LONG=1 $(PY) -m pytest -n 2 -m "races or ministack" tests/races tests/workflows $(ARGS)
