@@ -31,7 +31,6 @@ from tests.faults.acts import (
     worker_died_holding,
 )
 from tests.faults.catalogue import LARGE
-from tests.faults.faults import Fault
 from tests.faults.operations import Answer, Bearing, Bears, End, Ends, Operation, Then
 
 READ, PUT, WRITE, DELETE = "dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:UpdateItem", "dynamodb:DeleteItem"
@@ -39,14 +38,10 @@ START, STOP, DESCRIBE = "stepfunctions:StartExecution", "stepfunctions:StopExecu
 STORE, LOAD = "s3:PutObject", "s3:GetObject"
 
 
-def first_start(fault: Fault) -> Bearing:
-    """Of a start that fails again and again nobody knows whether a try took effect: the ticket is handed over."""
-    return Bears.ALWAYS
-
-
-def refused_start(fault: Fault) -> Bearing:
-    """A refusal whose answer gets lost is no refusal: the ticket is handed over, and repair tries again."""
-    return Bears.ALWAYS if fault is Fault.THROTTLE else Answer.USUAL
+# Of a start that fails again and again nobody knows whether a try took effect, be it refused in the end: the ticket is
+# handed over, and repair finds the run or starts it.
+FIRST_START: Bearing = Bears.ALWAYS
+REFUSED_START: Bearing = Answer.USUAL
 
 
 def everyone(end: End) -> Ends:
@@ -71,15 +66,15 @@ ASKED: Ends = REPORTED | {Then.CANCEL: End.CANCELLED}
 HELD: Ends = ASKED | {Then.HANGS: End.BROKEN}
 
 CALLS = (
-    Operation("create", create("plain", text="a"), bears={START: first_start}, ends={0: RESULT}, items=2),
+    Operation("create", create("plain", text="a"), bears={START: FIRST_START}, ends={0: RESULT}, items=2),
     Operation(
         "create with large arguments",
         create("plain", text=LARGE),
-        bears={START: first_start},
+        bears={START: FIRST_START},
         ends={0: RESULT},
         items=2,
     ),
-    Operation("create after a question", create_sealed, first_question, bears={START: first_start}, ends={0: RESULT}),
+    Operation("create after a question", create_sealed, first_question, bears={START: FIRST_START}, ends={0: RESULT}),
     Operation(
         "create again after a crash",
         create_sealed,
@@ -90,7 +85,7 @@ CALLS = (
     Operation(
         "create and wait",
         create_and_wait,
-        bears={START: first_start, READ: Bears.ALWAYS},
+        bears={START: FIRST_START, READ: Bears.ALWAYS},
         ends={0: {Then.REPEAT: End.RESULT, Then.POLL: End.RESULT, Then.LEAVE: End.GONE}},
         items=2,
         # A read that hangs may begin when the time for waiting is all but over.
@@ -100,7 +95,7 @@ CALLS = (
         "create, refused",
         create("plain", text="a"),
         engine_refuses,
-        bears={START: refused_start, DELETE: Bears.ALWAYS},
+        bears={START: REFUSED_START, DELETE: Bears.ALWAYS},
         ends={0: RESULT},
         usual=Answer.REFUSED,
         items=2,

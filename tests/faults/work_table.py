@@ -27,12 +27,12 @@ from tests.faults.table import (
     DELETE,
     DESCRIBE,
     DONE,
+    FIRST_START,
+    REFUSED_START,
     RESULT,
     START,
     STOP,
     WRITE,
-    first_start,
-    refused_start,
 )
 from tests.faults.work_acts import (
     answer_not_passed_on,
@@ -81,11 +81,11 @@ CREATES = (
     # The record is not needed: the engine's events, a look by name, or whoever claims or reports first makes up for it.
     Operation("create on batch", create("batch", text="a"), bears={**BATCH, WRITE: ALWAYS}, ends={0: RESULT}, items=2),
     Operation("create a container", create("box", text="a"), bears={**BATCH, WRITE: ALWAYS}, ends={0: RESULT}, items=2),
-    Operation("create a workflow", create("flow", text="a"), bears={START: first_start}, ends={0: RESULT}, items=2),
+    Operation("create a workflow", create("flow", text="a"), bears={START: FIRST_START}, ends={0: RESULT}, items=2),
 )
 
 ONCE = (
-    Operation("create once", create("once", text="a"), bears={START: first_start}, ends={0: RESULT}),
+    Operation("create once", create("once", text="a"), bears={START: FIRST_START}, ends={0: RESULT}),
     Operation("create once on batch", create("once_batch", text="a"), bears={**BATCH, WRITE: ALWAYS}, ends={0: RESULT}),
     Operation(
         "create once, again",
@@ -105,7 +105,7 @@ ONCE = (
         "create once, refused",
         create("once", text="a"),
         engine_refuses,
-        bears={START: refused_start, DELETE: ALWAYS},
+        bears={START: REFUSED_START, DELETE: ALWAYS},
         ends={0: RESULT},
         usual=Answer.REFUSED,
         items=1,
@@ -114,14 +114,14 @@ ONCE = (
         "create once, after one that died reserving",
         create("once", text="a"),
         died_reserving,
-        bears={START: first_start},
+        bears={START: FIRST_START},
         ends={0: RESULT},
     ),
     Operation(
         "create once, after one that ended in an error",
         create("once", text="a"),
         ended_in_error,
-        bears={START: first_start},
+        bears={START: FIRST_START},
         ends={0: RESULT},
         items=2,
     ),
