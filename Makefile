@@ -49,8 +49,8 @@ test-long: $(DEV) ## Run the long forms of the fault table, the property test, t
 test-races: $(DEV) $(MINISTACK) ## Run the long form of the races, and state machines, on moto and on MiniStack
 	TASKRAIL_LONG=1 $(PY) -m pytest -n 2 -m "races or ministack" tests/races tests/workflows $(ARGS)
 
-test-clients: $(DEV) $(FASTMCP) $(STRANDS) ## Drive the local stack with three real clients
-	$(PY) -m pytest -m clients tests/clients $(ARGS)
+test-clients: $(DEV) $(FASTMCP) $(STRANDS) $(SUITE) ## Drive the local stack with real clients, in eight ways
+	$(PY) -m pytest -n 2 --dist loadfile -m clients tests/clients $(ARGS)
 
 conformance: $(LOCAL) $(SUITE) ## Run the official MCP conformance suite against the local stack (ARGS=scenario)
 	@$(PY) -m tests.conformance.run $(ARGS)
@@ -131,7 +131,7 @@ $(NODE): requirements/conformance.txt $(LOCAL)
 	@touch $@
 
 $(SUITE): package.json package-lock.json .npmrc $(NODE)
-	@echo "installing the conformance suite, CDK's command and a checker of state machines into node_modules (once)"
+	@echo "installing the conformance suite, MCP Inspector, CDK's command and a checker of state machines (once)"
 	@PATH="$(CURDIR)/.venv/bin:$$PATH" npm ci --silent
 	@touch $@
 

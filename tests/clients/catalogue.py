@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from typing import Annotated
 
@@ -11,6 +12,9 @@ from taskrail import Call, StepFunctions, TaskContext, TaskServer, ToolError, To
 
 tools = Toolset()
 SMALL = StepFunctions(memory_mb=256, timeout=minutes(2))
+TWO_MINUTES = float(os.environ.get("CLIENTS_TWO_MINUTES", "120"))
+"""How many seconds the two-minute job takes: the tests make it shorter, and the wait of a request with it."""
+PARTS = 3
 
 
 class Lengths(BaseModel):
@@ -55,6 +59,14 @@ def wait_long(task: TaskContext) -> str:
     for _ in task.track(range(900), "Waiting"):
         time.sleep(0.1)
     return "Waited."
+
+
+@tools.task(runs_on=StepFunctions(memory_mb=256, timeout=minutes(5)), poll_interval=seconds(1))
+def take_two_minutes(task: TaskContext) -> str:
+    """Work for two minutes, longer than any request may wait."""
+    for _ in task.track(range(PARTS), "Working on part"):
+        time.sleep(TWO_MINUTES / PARTS)
+    return "Two minutes have passed."
 
 
 @tools.task(runs_on=SMALL, poll_interval=seconds(1))

@@ -1,6 +1,6 @@
 """The FastMCP client, which polls a task by itself; runs in an environment of its own.
 
-.venv-fastmcp/bin/python tests/clients/fastmcp_driver.py URL        prints what happened, as JSON
+.venv-fastmcp/bin/python tests/clients/fastmcp_driver.py URL FAULTY_URL...        prints what happened, as JSON
 """
 
 from __future__ import annotations
@@ -10,20 +10,27 @@ import json
 import sys
 from typing import Any
 
+import httpx2
 from fastmcp import Client
 from fastmcp.client.elicitation import ElicitResult
 
 # Importing it is what teaches the client tasks.
-from fastmcp_tasks import call_tool_task
+from fastmcp_tasks import ToolTask, call_tool_task
+from mcp import MCPError
+
+PATIENCE = 5
+"""Times in a row that waiting for a task may fail."""
 
 
-async def story(url: str) -> dict[str, Any]:
+async def story(url: str, faulty_urls: list[str]) -> dict[str, Any]:
     """Drive every way a call can go.
 
     Parameters
     ----------
     url
         The MCP endpoint.
+    faulty_urls
+        The same endpoint behind proxies that spoil the first poll of each task.
     """
     asked: list[str] = []
 
@@ -41,6 +48,7 @@ async def story(url: str) -> dict[str, Any]:
         failed = await client.call_tool("break_down", {}, raise_on_error=False)
         stumbled = await client.call_tool("stumble", {}, raise_on_error=False)
         guarded = await client.call_tool("guarded", {"title": "Rails"})
+        long = await client.call_tool("take_two_minutes", {})
         task = await call_tool_task(client, "wait_long", {})
         await task.cancel()
         ended = await task.wait(timeout=40)
@@ -48,14 +56,35 @@ async def story(url: str) -> dict[str, Any]:
         "tools": [tool.name for tool in listed],
         "inline": inline.structured_content,
         "task": finished.structured_content,
-        "asked": asked_in_task,
-        "answered": texts(answered),
-        "cancelled": ended.status,
+        "question": {"asked": asked_in_task, "texts": texts(answered)},
+        "before": {"asked": asked, "texts": texts(guarded)},
+        "cancel": ended.status,
         "error": {"isError": failed.is_error, "texts": texts(failed)},
-        "stumbled": {"isError": stumbled.is_error, "texts": texts(stumbled)},
-        "asked_before": asked,
-        "guarded": texts(guarded),
+        "trace": {"isError": stumbled.is_error, "texts": texts(stumbled)},
+        "long": texts(long),
+        "faults": [await fault(one) for one in faulty_urls],
     }
+
+
+async def fault(url: str) -> dict[str, Any]:
+    """Run two tasks whose first poll is spoiled: as `call_tool` does it, and by a handle that is kept."""
+    told: dict[str, Any] = {}
+    try:
+        async with Client(url) as client:
+            told["plain"] = texts(await client.call_tool("take_two_minutes", {}))
+    except Exception as error:
+        told["failed"] = f"{type(error).__name__}: {error}"
+    async with Client(url) as client:
+        handle = (await call_tool_task(client, "take_two_minutes", {})).create_result
+    for _ in range(PATIENCE):
+        try:
+            # A connection that was cut takes the session with it, hence another for each look.
+            async with Client(url) as client:
+                told["around"] = texts(await ToolTask(client, "take_two_minutes", handle).result())
+            break
+        except (MCPError, httpx2.TransportError):
+            await asyncio.sleep(0.2)
+    return told
 
 
 def texts(result: Any) -> list[str]:
@@ -64,4 +93,4 @@ def texts(result: Any) -> list[str]:
 
 
 if __name__ == "__main__":
-    json.dump(asyncio.run(story(sys.argv[1])), sys.stdout)
+    json.dump(asyncio.run(story(sys.argv[1], sys.argv[2:])), sys.stdout)

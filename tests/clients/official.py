@@ -1,6 +1,6 @@
 """The official `mcp` client: it carries the extension mechanism, so the extension's half is written out here.
 
-python tests/clients/official.py URL        prints what happened, as JSON
+python tests/clients/official.py URL FAULTY_URL...        prints what happened, as JSON
 """
 
 from __future__ import annotations
@@ -11,12 +11,14 @@ from collections.abc import Sequence
 from typing import Any, Literal
 
 import anyio
-from mcp import Client
+from mcp import Client, MCPError
 from mcp.client.extension import ClaimContext, ClientExtension, ResultClaim
 from mcp_types import CallToolResult, ElicitRequestParams, ElicitResult, Request, RequestParams, Result
 from pydantic import Field
 
 TERMINAL = ("completed", "failed", "cancelled")
+PATIENCE = 5
+"""Polls in a row that may fail: the task goes on whether or not an answer arrives."""
 
 
 class TaskHandle(Result):
@@ -89,7 +91,7 @@ class Tasks(ClientExtension):
 
     def __init__(self) -> None:
         self.asked: list[dict[str, Any]] = []
-        self.seen: list[str] = []
+        self.started: list[str] = []
 
     def claims(self) -> Sequence[ResultClaim[Any]]:
         """One claim: a call that became a task."""
@@ -97,34 +99,50 @@ class Tasks(ClientExtension):
 
     async def finish(self, handle: TaskHandle, context: ClaimContext) -> CallToolResult:
         """Turn the handle into the tool's result."""
+        self.started.append(handle.task_id)
+        return await self.follow(context.session, handle.task_id)
+
+    async def follow(self, session: Any, task_id: str) -> CallToolResult:
+        """Poll a task to its end."""
         while True:
-            state = await get(context.session, handle.task_id)
-            self.seen.append(state.status)
+            state = await get(session, task_id)
             if state.status == "input_required":
                 assert state.input_requests
                 self.asked += state.input_requests.values()
                 answers = {key: {"action": "accept", "content": {"publish": True}} for key in state.input_requests}
-                params = AnswerParams(task_id=handle.task_id, input_responses=answers)
-                await context.session.send_request(UpdateTask(params=params), Acknowledgement)
+                params = AnswerParams(task_id=task_id, input_responses=answers)
+                await session.send_request(UpdateTask(params=params), Acknowledgement)
             elif state.status in TERMINAL:
                 assert state.result is not None, f"{state.status} without a result"
                 return state.result
-            await anyio.sleep(min(state.poll_interval_ms, 200) / 1000)
+            await anyio.sleep(min(state.poll_interval_ms, 500) / 1000)
 
 
 async def get(session: Any, task_id: str) -> TaskState:
+    """Send `tasks/get`, again if there is no answer."""
+    for _ in range(PATIENCE):
+        try:
+            return await get_once(session, task_id)
+        except MCPError:
+            await anyio.sleep(0.2)
+    return await get_once(session, task_id)
+
+
+async def get_once(session: Any, task_id: str) -> TaskState:
     """Send `tasks/get`."""
     state: TaskState = await session.send_request(GetTask(params=TaskParams(task_id=task_id)), TaskState)
     return state
 
 
-async def story(url: str) -> dict[str, Any]:
+async def story(url: str, faulty_urls: list[str]) -> dict[str, Any]:
     """Drive every way a call can go.
 
     Parameters
     ----------
     url
         The MCP endpoint.
+    faulty_urls
+        The same endpoint behind proxies that spoil the first poll of each task.
     """
     tasks = Tasks()
     asked_before: list[str] = []
@@ -141,6 +159,7 @@ async def story(url: str) -> dict[str, Any]:
         failed = await client.call_tool("break_down", {})
         stumbled = await client.call_tool("stumble", {})
         guarded = await client.call_tool("guarded", {"title": "Rails"})
+        long = await client.call_tool("take_two_minutes", {})
         handle = await client.session.call_tool("wait_long", {}, allow_claimed=True)
         assert isinstance(handle, TaskHandle)
         await client.session.send_request(CancelTask(params=TaskParams(task_id=handle.task_id)), Acknowledgement)
@@ -151,14 +170,28 @@ async def story(url: str) -> dict[str, Any]:
         "tools": [tool.name for tool in listed.tools],
         "inline": inline.structured_content,
         "task": finished.structured_content,
-        "asked": [request["params"]["message"] for request in tasks.asked],
-        "answered": texts(answered),
-        "cancelled": state.status,
+        "question": {"asked": [request["params"]["message"] for request in tasks.asked], "texts": texts(answered)},
+        "before": {"asked": asked_before, "texts": texts(guarded)},
+        "cancel": state.status,
         "error": {"isError": failed.is_error, "texts": texts(failed)},
-        "stumbled": {"isError": stumbled.is_error, "texts": texts(stumbled)},
-        "asked_before": asked_before,
-        "guarded": texts(guarded),
+        "trace": {"isError": stumbled.is_error, "texts": texts(stumbled)},
+        "long": texts(long),
+        "faults": [await fault(one) for one in faulty_urls],
     }
+
+
+async def fault(url: str) -> dict[str, Any]:
+    """Run a task whose first poll is spoiled; if that takes the session with it, go on by id in another."""
+    told: dict[str, Any] = {}
+    tasks = Tasks()
+    try:
+        async with Client(url, extensions=[tasks]) as client:
+            told["plain"] = texts(await client.call_tool("take_two_minutes", {}))
+    except Exception as error:
+        told["failed"] = repr(error)
+        async with Client(url, extensions=[tasks]) as client:
+            told["around"] = texts(await tasks.follow(client.session, tasks.started[-1]))
+    return told
 
 
 def texts(result: CallToolResult) -> list[str]:
@@ -167,4 +200,4 @@ def texts(result: CallToolResult) -> list[str]:
 
 
 if __name__ == "__main__":
-    json.dump(anyio.run(story, sys.argv[1]), sys.stdout)
+    json.dump(anyio.run(story, sys.argv[1], sys.argv[2:]), sys.stdout)

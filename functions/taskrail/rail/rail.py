@@ -249,10 +249,11 @@ class Rail:
         if not after.open:
             if repaired.run_open:
                 self._runs.stop(after)
-        elif repaired.status is Status.INPUT_REQUIRED or self._runs.stops_gently(after):
-            # What waits for an answer has nothing to finish; a gentle stop is how Batch tells its jobs.
-            if self._runs.stop(after):
-                self._runs.end_cancelled(after)
+            return
+        # What waits for an answer has nothing to finish; a gentle stop is how Batch tells its jobs.
+        at_once = repaired.status is Status.INPUT_REQUIRED or self._runs.stops_gently(after)
+        if at_once and self._runs.stop(after):
+            self._runs.end_cancelled(after)
 
     def input_prefix(self, owner: str) -> str:
         """The URI prefix of the documents that a caller hands in."""

@@ -127,10 +127,9 @@ class Tickets:
 
     def _status(self, owner: str, task_id: str, deadline: int) -> Reply:
         task = self._rail.read(owner, task_id)
-        first, pause = (task.status, task.progress, task.status_message), _FIRST_PAUSE_MS
-        while (task.status, task.progress, task.status_message) == first and task.status is Status.WORKING:
-            if self._clock.now() + pause > deadline:
-                break
+        pause = _FIRST_PAUSE_MS
+        # Progress alone does not end the wait: each answer costs its reader a turn of a model.
+        while task.status is Status.WORKING and self._clock.now() + pause <= deadline:
             self._clock.sleep(pause)
             pause = min(pause * 2, _LONGEST_PAUSE_MS)
             try:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from taskrail.questions import form_question, sampling_question
-from taskrail.task import Status
+from taskrail.task import Progress, Status
 from tests.unit.wire.stubs import TASKS, VERSION, Kit, Name
 
 REVISIONS = ["2025-11-25", "2025-06-18", "2025-03-26"]
@@ -157,6 +157,21 @@ def test_the_status_waits_for_news_within_the_budget() -> None:
     kit.clock.meanwhile = lambda: kit.rail.end(Status.CANCELLED)
     assert call(kit, "task_status", task_id=held["taskId"])["isError"] is True
     assert sum(kit.clock.slept) < 1_000, "the end is told at once"
+
+
+def test_progress_alone_does_not_end_the_wait() -> None:
+    """Each answer costs its reader a turn of a model: a chatty job must not make a hundred of them."""
+    kit = Kit(wait_budget_ms=10_000)
+    held = ticket(kit)
+
+    def advance() -> None:
+        task, now = kit.rail.only(), kit.clock.now()
+        kit.rail.tasks[task.task_id] = task.reported(Progress(now % 1_000_000, None), None, now)
+
+    kit.clock.slept.clear()
+    kit.clock.meanwhile = advance
+    told = call(kit, "task_status", task_id=held["taskId"])["structuredContent"]
+    assert sum(kit.clock.slept) > 8_000 and told["progress"]["done"] > 0
 
 
 def test_a_question_is_answered_through_a_plain_tool() -> None:
