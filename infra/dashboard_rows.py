@@ -7,7 +7,17 @@ from collections.abc import Sequence
 
 from aws_cdk import aws_cloudwatch as cloudwatch
 
-from infra.metrics import CREATED, ENDED, FIVE_MINUTES, QUESTIONS, STATUSES, TIME_TO_END, TIME_TO_PROGRESS, own
+from infra.metrics import (
+    CREATED,
+    ENDED,
+    FIVE_MINUTES,
+    QUESTIONS,
+    QUESTIONS_CLOSED,
+    STATUSES,
+    TIME_TO_END,
+    TIME_TO_PROGRESS,
+    own,
+)
 from infra.parts import Parts
 from infra.state_machine import LoggedMachine
 
@@ -27,11 +37,12 @@ def users_row(parts: Parts) -> list[cloudwatch.IWidget]:
     times = [
         own(TIME_TO_END, name, statistic=statistic, label=f"to the end, {statistic}") for statistic in ("p50", "p95")
     ]
+    questions = [own(QUESTIONS, name, label="opened"), own(QUESTIONS_CLOSED, name, label="closed")]
     first = own(TIME_TO_PROGRESS, name, statistic="p50", label="to the first progress, p50")
     return [
         _graph("Tasks: created, and how they ended", [own(CREATED, name, label="created"), *ended], width=THIRD),
         _graph("How long tasks take (ms)", [*times, first], width=THIRD),
-        _graph("Questions opened", [own(QUESTIONS, name, label="opened")], width=THIRD),
+        _graph("Questions: opened, and closed by an answer or an end", questions, width=THIRD),
     ]
 
 

@@ -13,6 +13,7 @@ ENDED = "TasksEnded"
 TIME_TO_END = "TimeToEnd"
 TIME_TO_PROGRESS = "TimeToFirstProgress"
 QUESTIONS = "QuestionsOpened"
+QUESTIONS_CLOSED = "QuestionsClosed"
 REPAIRS = "Repairs"
 STATUSES = ("completed", "failed", "cancelled")
 

@@ -14,6 +14,7 @@ import jwt
 import pytest
 from cryptography.hazmat.primitives.asymmetric import rsa
 
+from demo import smoke
 from infra.emulator import Emulator, running
 from infra.local_deploy import ANONYMOUS, Deployment
 from tests.infra.rpc import Client, send
@@ -114,6 +115,7 @@ def test_what_is_deployed_works_is_what_was_asked_for_and_goes_away_whole(
     assert client.until(task, "completed")["result"]["structuredContent"]["batches"] == 3
 
     assert send("GET", url).status == 405
+    assert smoke.main([url]) == 0, "the official client found fault"
 
     deployment.diff()
     deployment.destroy()

@@ -39,6 +39,8 @@ from taskrail.testing import BUCKET, START, TABLE, QueueEngine, StandingClock
 from tests.counts import sized
 
 THREADS = sized(5, 20)
+PLACES = 2
+"""How many tasks of the tool `limited` a caller may have open."""
 
 tools = Toolset()
 DURATIONS: Any = {"keep_result": hours(1), "answer_within": hours(1), "poll_interval": seconds(5)}
@@ -67,6 +69,11 @@ def once(task: TaskContext) -> None:
 @tools.task(runs_on=ON_BATCH, dedupe=hours(1), **DURATIONS)
 def once_on_batch(task: TaskContext) -> None:
     """The same on Batch."""
+
+
+@tools.task(runs_on=StepFunctions(timeout=minutes(1)), **DURATIONS)
+def limited(task: TaskContext) -> None:
+    """Of which a caller may have two open."""
 
 
 tools.container("box", input=Given, existing=ExistingJob(queue="jobs", definition="box"), runs_on=ON_BATCH, **DURATIONS)
@@ -202,7 +209,11 @@ class Deployment:
         self.jobs = CountingJobs()
         self.store = CountingStore(client)
         settings = Settings(
-            table=TABLE, bucket=BUCKET, secret="a secret for tests only", report_url="https://api.example.com/report"
+            table=TABLE,
+            bucket=BUCKET,
+            secret="a secret for tests only",
+            report_url="https://api.example.com/report",
+            most_open={"limited": PLACES},
         )
         objects: Any = Objects()
         engines: dict[str, Any] = {"step_functions": self.engine, "batch": self.jobs}

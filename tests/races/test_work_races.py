@@ -10,10 +10,11 @@ import pytest
 
 from taskrail.engines import RunReport, RunState
 from taskrail.errors import NotStarted, TaskNotFound
+from taskrail.rail.quotas import TooManyOpen
 from taskrail.rail.remote import TaskCancelled
 from taskrail.task import Status, Task
 from tests.counts import LONG, sized
-from tests.races.deployment import THREADS, Deployment, race, with_crowd
+from tests.races.deployment import PLACES, THREADS, Deployment, race, with_crowd
 
 pytestmark = [
     pytest.mark.races,
@@ -277,3 +278,21 @@ def test_a_removed_reservation_is_not_the_next_ones(it: Deployment) -> None:
     assert it.call("once").task_id == tickets[0].task_id
     with pytest.raises(TaskNotFound):
         it.rail.read("somebody else", first.task_id)
+
+
+@pytest.mark.parametrize("before", [0, 1, PLACES])
+def test_no_more_tasks_are_open_than_there_are_places(it: Deployment, before: int) -> None:
+    """However many calls come together, and whether or not the places are still held by tasks that are over."""
+    for _ in range(before):
+        claimed = it.reports.claim(it.call("limited").task_id, 1, "worker", 1)
+        assert claimed is not None and it.finish(claimed) == "won"
+
+    def one() -> Task | None:
+        try:
+            return it.call("limited")
+        except TooManyOpen:
+            return None
+
+    made = [task for task in race(*[one] * THREADS) if task is not None]
+    assert len(made) == PLACES
+    assert all(it.stored(task).open for task in made)
