@@ -106,7 +106,7 @@ def build(
         server=server,
         rail=rail,
         remote=RemoteReports(server, changes, runs, payloads, signer, settings),
-        cleanup=Cleanup(runs, payloads, repeats, quotas),
+        cleanup=Cleanup(runs, payloads, repeats),
         approvals=Approvals(rail, changes, signer),
         settings=settings,
         clock=clock,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from taskrail.errors import StoreUnavailable
 from taskrail.payloads import Payloads
-from taskrail.rail.quotas import Quotas
 from taskrail.rail.repeats import Repeats
 from taskrail.rail.runs import Runs
 from taskrail.task import Task
@@ -15,12 +14,11 @@ class Cleanup:
 
     Parameters
     ----------
-    runs, payloads, repeats, quotas
-        What stops runs, where objects are, what reserves repeated calls, and what gives tasks their places.
+    runs, payloads, repeats
+        What stops runs, where objects are, and what reserves repeated calls.
     """
 
-    def __init__(self, runs: Runs, payloads: Payloads, repeats: Repeats, quotas: Quotas) -> None:
-        self._quotas = quotas
+    def __init__(self, runs: Runs, payloads: Payloads, repeats: Repeats) -> None:
         self._runs = runs
         self._payloads = payloads
         self._repeats = repeats
@@ -49,4 +47,3 @@ class Cleanup:
             raise StoreUnavailable("A run may go on.")
         self._payloads.delete_all(task.task_id)
         self._repeats.free(task)
-        self._quotas.leave(task)

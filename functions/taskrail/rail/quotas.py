@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 from taskrail.errors import StoreUnavailable, TaskrailError
 from taskrail.rail.changes import Changes
@@ -14,9 +13,9 @@ from taskrail.task import Task
 
 _PRUNED_AT_ONCE = 25
 """Tasks that a call which finds no place looks at: enough for many calls after it."""
+_LONGEST_REQUEST_MS = 60_000
+"""Longer than any request lives: API Gateway gives one 30 s."""
 _TRIES = 20
-
-_log = logging.getLogger("taskrail")
 
 
 class TooManyOpen(TaskrailError):
@@ -66,36 +65,30 @@ class Quotas:
             return
         key = _key(task)
         for _ in range(_TRIES):
-            holders = self._limits.enter(key, task.task_id, most)
+            now = self._changes.clock.now()
+            holders = self._limits.enter(key, task.task_id, most, now)
             if holders is None:
                 return
-            over = self._over(task.owner, sorted(holders))
+            if len(holders) < most:
+                continue
+            over = self._over(task.owner, holders, now)
             if not over:
                 raise TooManyOpen(most)
             self._limits.leave(key, over)
         raise StoreUnavailable("Places are taken faster than they can be given.")
 
-    def leave(self, task: Task) -> None:
-        """Give a place up at once: the task's start was refused, or its item is gone."""
-        if "*" not in self._most and task.tool not in self._most:
-            return
-        try:
-            self._limits.leave(_key(task), (task.task_id,))
-        except StoreUnavailable as error:
-            # Whoever finds no place looks whether this task is over.
-            _log.warning("task %s: its place was not given up (%s)", task.task_id, error)
-
-    def _over(self, owner: str, task_ids: Iterable[str]) -> list[str]:
-        """Those of some tasks that are not open any more, as many as one call looks for."""
-        over: list[str] = []
-        now = self._changes.clock.now()
-        for task_id in task_ids:
+    def _over(self, owner: str, holders: Mapping[str, int], now: int) -> dict[str, int]:
+        """Those of the holders whose tasks are not open any more, as many as one call looks for."""
+        over: dict[str, int] = {}
+        for task_id, since in sorted(holders.items(), key=lambda place: place[1]):
             try:
                 task = self._changes.store.read(task_id)
             except NewerLayout:
                 continue
-            if task is None or not task.open or task.expired(now) or task.owner != owner:
-                over.append(task_id)
+            # Between its place and its item, a call is on its way: it has no longer than a request has.
+            gone = task is None and now - since >= _LONGEST_REQUEST_MS
+            if gone or (task is not None and (not task.open or task.expired(now) or task.owner != owner)):
+                over[task_id] = since
             if len(over) == _PRUNED_AT_ONCE:
                 break
         return over
