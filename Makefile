@@ -29,9 +29,12 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export JSII_SILENCE_WARNING_UNTESTED_NODE_VERSION := 1
 export JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION := 1
 
+LOCAL_TESTS := tests/chaos tests/workflows tests/taskrail_client \
+  tests/functional/test_local_jobs.py tests/functional/test_local_stack.py tests/unit/test_local_supervisor.py
+
 CDK := PATH="$(CURDIR)/.venv/bin:$$PATH" node_modules/.bin/cdk
 
-.PHONY: help demo serve test test-long test-races test-clients test-infra test-deploy conformance lint format clean \
+.PHONY: help demo serve test test-local test-long test-races test-clients test-infra test-deploy conformance lint format clean \
   synth bootstrap deploy destroy smoke deploy-local
 
 help: ## List the commands
@@ -43,8 +46,12 @@ demo: $(LOCAL) ## Watch a real client run, drop, resume, answer and cancel real 
 serve: $(LOCAL) ## Run the whole kit on this machine (PORT=8321 CATALOGUE=catalogue)
 	@$(PY) -m local --port $(PORT) --catalogue $(CATALOGUE)
 
-test: $(DEV) ## Run the tests that need no other environment (ARGS="-k name" and the like)
-	$(PY) -m pytest -n 2 --ignore=tests/infra -m "not clients and not conformance and not ministack" $(ARGS)
+test: $(DEV) ## Run the tests that start no processes and need no other environment (ARGS="-k name")
+	$(PY) -m pytest -n 2 --ignore=tests/infra $(LOCAL_TESTS:%=--ignore=%) \
+	  -m "not clients and not conformance and not ministack" $(ARGS)
+
+test-local: $(DEV) ## Run the tests of the local stack and of the client that survives: processes, kills, state machines
+	$(PY) -m pytest -n 2 -m "not ministack" $(LOCAL_TESTS) $(ARGS)
 
 test-long: $(DEV) ## Run the long forms of the fault table, the property test, the fuzz and the dying processes
 	TASKRAIL_LONG=1 $(PY) -m pytest -n 2 tests/property tests/faults tests/fuzz tests/chaos tests/taskrail_client $(ARGS)

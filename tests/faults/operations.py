@@ -174,7 +174,7 @@ def cells(operation: Operation, calls: Sequence[str], *, all_ways: bool) -> list
     """
     made: list[Cell] = []
     for number, plan in enumerate(_plans(len(calls))):
-        if operation.thin and not all_ways and not _in_short(plan, number):
+        if operation.thin and not _taken(plan, number, one_in=3 if all_ways else 12):
             continue
         answer, stuck = _answer(operation, calls, plan)
         landed = len(calls) if stuck is None else stuck + _took_effect(calls, plan, stuck)
@@ -194,11 +194,11 @@ def cells(operation: Operation, calls: Sequence[str], *, all_ways: bool) -> list
     return made
 
 
-def _in_short(plan: Plan, number: int) -> bool:
-    """Whether a thin row's short form has a plan: deaths, lost answers, and each of the others now and then."""
+def _taken(plan: Plan, number: int, one_in: int) -> bool:
+    """Whether a thin row has a plan: deaths, lost answers, and each of the others now and then."""
     if plan.fault.kills or (plan.fault is Fault.ERROR_AFTER and plan.lasting is Lasting.ONE_CALL):
         return True
-    return number % 8 == plan.call % 8
+    return number % one_in == plan.call % one_in
 
 
 def _plans(calls: int) -> Iterator[Plan]:
