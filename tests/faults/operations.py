@@ -174,7 +174,8 @@ def cells(operation: Operation, calls: Sequence[str], *, all_ways: bool) -> list
     """
     made: list[Cell] = []
     for number, plan in enumerate(_plans(len(calls))):
-        if operation.thin and not _taken(plan, number, one_in=3 if all_ways else 12):
+        one_in = (3 if operation.thin else 1) if all_ways else (12 if operation.thin else 3)
+        if not _taken(plan, number, one_in):
             continue
         answer, stuck = _answer(operation, calls, plan)
         landed = len(calls) if stuck is None else stuck + _took_effect(calls, plan, stuck)
@@ -195,7 +196,7 @@ def cells(operation: Operation, calls: Sequence[str], *, all_ways: bool) -> list
 
 
 def _taken(plan: Plan, number: int, one_in: int) -> bool:
-    """Whether a thin row has a plan: deaths, lost answers, and each of the others now and then."""
+    """Whether a form of a row has a plan: deaths, lost answers, and one in so many of the others."""
     if plan.fault.kills or (plan.fault is Fault.ERROR_AFTER and plan.lasting is Lasting.ONE_CALL):
         return True
     return number % one_in == plan.call % one_in

@@ -1,4 +1,4 @@
-"""A deployment of the sample tools, new for every test."""
+"""A deployment of the sample tools, as if it were new for every test: making one costs more than most tests do."""
 
 from __future__ import annotations
 
@@ -10,8 +10,14 @@ from taskrail.testing import Kit, harness
 from tests.functional import sample_tools
 
 
-@pytest.fixture
-def kit() -> Iterator[Kit]:
-    sample_tools.done.clear()
+@pytest.fixture(scope="module")
+def sample_deployment() -> Iterator[Kit]:
     with harness(sample_tools.server) as made:
         yield made
+
+
+@pytest.fixture
+def kit(sample_deployment: Kit) -> Kit:
+    sample_tools.done.clear()
+    sample_deployment.clear()
+    return sample_deployment

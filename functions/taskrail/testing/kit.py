@@ -77,6 +77,7 @@ class Kit:
         for engine in (self.engine, self.jobs):
             engine.clear()
         self.clock.advance(START - self.clock.now())
+        self.clock.on_sleep = self.run
         self.owner, self.caller = "anonymous", None
         self.meta = {}
 
