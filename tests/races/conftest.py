@@ -11,7 +11,7 @@ from tests.counts import count, sized
 from tests.races import stores
 from tests.races.deployment import THREADS, Deployment
 
-ROUNDS = sized(5, 200)
+ROUNDS = sized(5, 100)
 
 
 @pytest.fixture(

@@ -16,7 +16,7 @@ from tests.races.deployment import THREADS, YES, Deployment, race, with_crowd
 
 pytestmark = [pytest.mark.races, pytest.mark.timeout(600 if LONG else 60)]
 
-fewer_rounds = pytest.mark.parametrize("it", range(sized(5, 20)), indirect=True)
+fewer_rounds = pytest.mark.parametrize("it", range(sized(5, 15)), indirect=True)
 """For the lesser ones: all together are to be done in minutes."""
 
 

@@ -19,7 +19,7 @@ from tests.races.deployment import PLACES, THREADS, Deployment, race, with_crowd
 pytestmark = [
     pytest.mark.races,
     pytest.mark.timeout(600 if LONG else 60),
-    pytest.mark.parametrize("it", range(sized(3, 20)), indirect=True),
+    pytest.mark.parametrize("it", range(sized(3, 12)), indirect=True),
 ]
 
 
