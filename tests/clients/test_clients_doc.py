@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,7 @@ def blocks(language: str) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```$", TEXT, re.DOTALL | re.MULTILINE)
 
 
+@pytest.mark.skipif(shutil.which("curl") is None, reason="there is no curl on this machine")
 def test_the_commands_of_curl(url: str) -> None:
     """The function of the document starts a job, finds its question, answers it and cancels it."""
     _, function, calls = blocks("sh")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import sys
 from pathlib import Path
@@ -17,6 +18,8 @@ import pytest
 
 from tests.local_help import Launched, Rpc, processes_of, wait_for
 from tests.workflows import snippets
+
+pytestmark = pytest.mark.skipif(shutil.which("curl") is None, reason="there is no curl on this machine")
 
 ENDED = ("completed", "failed", "cancelled")
 
