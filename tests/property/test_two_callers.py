@@ -21,6 +21,8 @@ from taskrail.wire.app import App
 from tests.counts import count, sized
 from tests.functional import work_tools
 
+pytestmark = pytest.mark.timeout(sized(60, 600))
+
 KINDS = ("jwt", "iam", "lambda", "api_key")
 METHODS = ("tasks/get", "tasks/update", "tasks/cancel", "task_status", "task_answer", "task_cancel", "legacy")
 STATES = ("working", "asking", "completed", "failed", "cancelled", "expired")
@@ -124,7 +126,7 @@ def brought_to(kit: Kit, app: App, kind: str, rest: bool, state: str) -> str:
 
 
 @settings(
-    max_examples=sized(short=40, long=500),
+    max_examples=sized(short=40, long=200),
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
