@@ -300,6 +300,8 @@ def test_a_refused_submission_leaves_nothing(kit: Kit) -> None:
         {"do": "progress", "message": "x", "job": "../j", "attempt": 1},
         {"do": "progress", "job": "j", "attempt": 1},
         {"do": "progress", "done": float("inf"), "job": "j", "attempt": 1},
+        {"do": "progress", "done": float("nan"), "job": "j", "attempt": 1},
+        {"do": "progress", "done": 10**400, "job": "j", "attempt": 1},
         {"do": "result", "job": "j", "attempt": 1},
         {"do": "dance", "job": "j", "attempt": 1},
     ],

@@ -6,8 +6,8 @@ says whether the work should stop; whoever listens can clean up before it is sto
 
 from __future__ import annotations
 
-import math
 import re
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -28,6 +28,8 @@ _LONGEST_MESSAGE = 500
 _LONGEST_TOKEN = 2_048
 _MOST_TOKENS = 64
 _INLINE_ARGUMENTS = 1_000_000
+_LARGEST_NUMBER = sys.float_info.max
+"""Python's whole numbers know no end; whoever reads one as JSON does."""
 _GONE: Mapping[str, Any] = {"cancel": True, "ended": True}
 
 
@@ -278,7 +280,7 @@ def _number(report: Mapping[str, Any], name: str) -> float | None:
     value = report.get(name)
     if value is None:
         return None
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(float(value)):
+    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= _LARGEST_NUMBER:
         raise ReportRefused(f"{name} is a finite number.")
     return value
 
