@@ -30,7 +30,8 @@ export JSII_SILENCE_WARNING_UNTESTED_NODE_VERSION := 1
 export JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION := 1
 
 LOCAL_TESTS := tests/chaos tests/workflows tests/taskrail_client \
-  tests/functional/test_local_jobs.py tests/functional/test_local_stack.py tests/unit/test_local_supervisor.py
+  tests/functional/test_local_jobs.py tests/functional/test_local_stack.py tests/unit/test_local_supervisor.py tests/unit/test_local_front.py \
+  tests/fuzz/test_front.py
 
 CDK := PATH="$(CURDIR)/.venv/bin:$$PATH" node_modules/.bin/cdk
 

@@ -174,7 +174,7 @@ def cells(operation: Operation, calls: Sequence[str], *, all_ways: bool) -> list
     """
     made: list[Cell] = []
     for number, plan in enumerate(_plans(len(calls))):
-        one_in = (6 if operation.thin else 1) if all_ways else (12 if operation.thin else 3)
+        one_in = (6 if operation.thin else 1) if all_ways else (24 if operation.thin else 6)
         if not _taken(plan, number, one_in):
             continue
         answer, stuck = _answer(operation, calls, plan)
