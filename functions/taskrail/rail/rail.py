@@ -243,15 +243,23 @@ class Rail:
         repaired = self._runs.repair(task)
         now = self._changes.clock.now()
         works = not self._runs.claims(repaired)
-        after, ours = self._changes.change(repaired, lambda t: t.cancelling(now, unclaimed_works=works))
+        before = repaired
+
+        def move(current: Task) -> Task:
+            # A question may have been asked since the task was read: what is told is what the wish met.
+            nonlocal before
+            before = current
+            return current.cancelling(now, unclaimed_works=works)
+
+        after, ours = self._changes.change(repaired, move)
         if not ours:
             return
         if not after.open:
-            if repaired.run_open:
+            if before.run_open:
                 self._runs.stop(after)
             return
         # What waits for an answer has nothing to finish; a gentle stop is how Batch tells its jobs.
-        at_once = repaired.status is Status.INPUT_REQUIRED or self._runs.stops_gently(after)
+        at_once = before.status is Status.INPUT_REQUIRED or self._runs.stops_gently(after)
         if at_once and self._runs.stop(after):
             self._runs.end_cancelled(after)
 
