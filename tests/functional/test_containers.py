@@ -298,6 +298,8 @@ def test_a_refused_submission_leaves_nothing(kit: Kit) -> None:
         {"do": "progress", "message": "x", "job": "j"},
         {"do": "progress", "message": "x", "job": "j", "attempt": 0},
         {"do": "progress", "message": "x", "job": "../j", "attempt": 1},
+        {"do": "progress", "message": "x", "job": "j", "attempt": "9" * 5_001},
+        {"do": "progress", "message": "x", "job": "j", "attempt": True},
         {"do": "progress", "job": "j", "attempt": 1},
         {"do": "progress", "done": float("inf"), "job": "j", "attempt": 1},
         {"do": "progress", "done": float("nan"), "job": "j", "attempt": 1},

@@ -24,6 +24,7 @@ from taskrail.task import Progress, Task
 from taskrail.work import Container
 
 _JOB = re.compile(r"[A-Za-z0-9_.:-]{1,128}")
+_ATTEMPT = re.compile(r"[0-9]{1,3}")
 _LONGEST_MESSAGE = 500
 _LONGEST_TOKEN = 2_048
 _MOST_TOKENS = 64
@@ -258,7 +259,9 @@ def _same(current: Task, seen: Task) -> bool:
 
 def _source(report: Mapping[str, Any]) -> _From:
     job, attempt = report.get("job"), report.get("attempt")
-    number = int(attempt) if isinstance(attempt, int | str) and str(attempt).isdecimal() else 0
+    if isinstance(attempt, str):
+        attempt = int(attempt) if _ATTEMPT.fullmatch(attempt) else 0
+    number = attempt if isinstance(attempt, int) and not isinstance(attempt, bool) else 0
     if not isinstance(job, str) or not _JOB.fullmatch(job) or not 0 < number <= 100:
         raise ReportRefused("A container's report says job (its AWS_BATCH_JOB_ID) and attempt (AWS_BATCH_JOB_ATTEMPT).")
     return _From(job, number)
