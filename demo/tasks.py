@@ -10,7 +10,9 @@ import anyio
 from mcp import Client
 from mcp.client import ClientRequestContext
 from mcp.client.extension import ClaimContext, ClientExtension, ResultClaim, UnexpectedClaimedResult
-from mcp_types import CallToolResult, EmptyResult, ErrorData, InputRequest, Request, RequestParams, Result
+from mcp_types import CallToolResult, EmptyResult, ErrorData, InputRequest, Result
+
+from taskrail_client.messages import CancelTask, GetTask, TaskParams, UpdateParams, UpdateTask
 
 EXTENSION = "io.modelcontextprotocol/tasks"
 ENDED = ("completed", "failed", "cancelled")
@@ -43,42 +45,6 @@ class State(Result):
     input_requests: dict[str, InputRequest] | None = None
     result: CallToolResult | None = None
     error: ErrorData | None = None
-
-
-class TaskParams(RequestParams):
-    """Which task."""
-
-    task_id: str
-
-
-class UpdateParams(TaskParams):
-    """Which task, and the answers to its questions."""
-
-    input_responses: dict[str, Any]
-
-
-class GetTask(Request[TaskParams, Literal["tasks/get"]]):
-    """Ask for a task's state."""
-
-    method: Literal["tasks/get"] = "tasks/get"
-    params: TaskParams
-    name_param = "taskId"
-
-
-class UpdateTask(Request[UpdateParams, Literal["tasks/update"]]):
-    """Answer a task's questions."""
-
-    method: Literal["tasks/update"] = "tasks/update"
-    params: UpdateParams
-    name_param = "taskId"
-
-
-class CancelTask(Request[TaskParams, Literal["tasks/cancel"]]):
-    """Ask for a task's cancellation."""
-
-    method: Literal["tasks/cancel"] = "tasks/cancel"
-    params: TaskParams
-    name_param = "taskId"
 
 
 async def _refuse(handle: Handle, context: ClaimContext) -> CallToolResult:
