@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from taskrail.approval_page import HEADERS, note, question_page, response_of, token_of
 from taskrail.errors import InvalidParams, StoreUnavailable
+from taskrail.loading import made_late
 from taskrail.questions import ELICITATION
 from taskrail.wire.http import HttpRequest, HttpResponse
 
@@ -104,23 +105,23 @@ def _page(status: int, body: str, headers: Mapping[str, str] | None = None) -> d
     return HttpResponse(status, {**HEADERS, **(headers or {})}, body).to_event()
 
 
-def __getattr__(name: str) -> Handler:
-    """`handler` and `notify`, for Lambda: made when it looks for them, so that others can import `bind` anywhere."""
-    if name not in ("handler", "notify"):
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+def _runtime() -> Runtime:
     from catalogue import server
-    from taskrail.runtime import client, from_environment
+    from taskrail.runtime import from_environment
+
+    return from_environment(server)
+
+
+def _notify() -> Handler:
+    from taskrail.clients import client
     from taskrail.settings import required
 
-    runtime = from_environment(server)
-    if name == "handler":
-        made = bind(runtime)
-    else:
-        topic, sns = required("TASKRAIL_APPROVAL_TOPIC"), client("sns")
-        made = notifier(
-            runtime,
-            lambda subject, text: sns.publish(TopicArn=topic, Subject=subject, Message=text),
-            required("TASKRAIL_APPROVAL_URL"),
-        )
-    globals()[name] = made
-    return made
+    topic, sns = required("TASKRAIL_APPROVAL_TOPIC"), client("sns")
+    return notifier(
+        _runtime(),
+        lambda subject, text: sns.publish(TopicArn=topic, Subject=subject, Message=text),
+        required("TASKRAIL_APPROVAL_URL"),
+    )
+
+
+__getattr__ = made_late(__name__, handler=lambda: bind(_runtime()), notify=_notify)

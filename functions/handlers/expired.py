@@ -10,6 +10,7 @@ import logging
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from taskrail.loading import made_late
 from taskrail.store import from_item
 
 if TYPE_CHECKING:
@@ -49,12 +50,11 @@ def _removed(runtime: Runtime, record: dict[str, Any]) -> None:
     runtime.cleanup.removed(from_item(image))
 
 
-def __getattr__(name: str) -> Handler:
-    """`handler`, for Lambda: made when Lambda looks for it, so that others can import `bind` anywhere."""
-    if name != "handler":
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+def _handler() -> Handler:
     from catalogue import server
     from taskrail.runtime import from_environment
 
-    made = globals()["handler"] = bind(from_environment(server))
-    return made
+    return bind(from_environment(server))
+
+
+__getattr__ = made_late(__name__, handler=_handler)

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from taskrail.engines import run_name
+from taskrail.loading import made_late
 from taskrail.worker import run_attempt
 
 if TYPE_CHECKING:
@@ -45,12 +46,11 @@ def bind(runtime: Runtime) -> Handler:
     return handle
 
 
-def __getattr__(name: str) -> Handler:
-    """`handler`, for Lambda: made when Lambda looks for it, so that others can import `bind` anywhere."""
-    if name != "handler":
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+def _handler() -> Handler:
     from catalogue import server
     from taskrail.runtime import worker_from_environment
 
-    made = globals()["handler"] = bind(worker_from_environment(server))
-    return made
+    return bind(worker_from_environment(server))
+
+
+__getattr__ = made_late(__name__, handler=_handler)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from taskrail.caller import Caller
-from taskrail.wire.app import App
+from taskrail.loading import made_late
 
 if TYPE_CHECKING:
+    from taskrail.caller import Caller
     from taskrail.runtime import Runtime
 
 Handler = Callable[[dict[str, Any], Any], dict[str, Any]]
@@ -26,6 +26,8 @@ def bind(runtime: Runtime, identify: Callable[[Any], Caller] | None = None, *, s
     streams
         Whether whoever takes the answers can send a body that comes in parts.
     """
+    from taskrail.wire.app import App
+
     app = App(runtime, identify, streams=streams)
 
     def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
@@ -35,12 +37,11 @@ def bind(runtime: Runtime, identify: Callable[[Any], Caller] | None = None, *, s
     return handler
 
 
-def __getattr__(name: str) -> Handler:
-    """`handler`, for Lambda: made when Lambda looks for it, so that others can import `bind` anywhere."""
-    if name != "handler":
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+def _handler() -> Handler:
     from catalogue import server
     from taskrail.runtime import from_environment
 
-    made = globals()["handler"] = bind(from_environment(server))
-    return made
+    return bind(from_environment(server))
+
+
+__getattr__ = made_late(__name__, handler=_handler)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from taskrail.loading import made_late
 from taskrail.settings import required
 
 Handler = Callable[[dict[str, Any], Any], dict[str, Any]]
@@ -34,9 +35,4 @@ def bind(document: str) -> Handler:
     return handle
 
 
-def __getattr__(name: str) -> Handler:
-    """`handler`, for Lambda: made when Lambda looks for it, so that others can import `bind` anywhere."""
-    if name != "handler":
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    made = globals()["handler"] = bind(required("TASKRAIL_RESOURCE_METADATA"))
-    return made
+__getattr__ = made_late(__name__, handler=lambda: bind(required("TASKRAIL_RESOURCE_METADATA")))

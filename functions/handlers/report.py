@@ -16,6 +16,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from taskrail.errors import ParseError, QuestionError, RpcError, StoreUnavailable
+from taskrail.loading import made_late
 from taskrail.rail.remote import ReportRefused, TaskCancelled, TokenRefused
 from taskrail.wire.http import JSON, HttpRequest, HttpResponse
 from taskrail.wire.jsonrpc import loads
@@ -82,12 +83,11 @@ def _answer(status: int, body: Mapping[str, Any], headers: Mapping[str, str] | N
     return HttpResponse(status, {"Content-Type": JSON, **(headers or {})}, json.dumps(body))
 
 
-def __getattr__(name: str) -> Handler:
-    """`handler`, for Lambda: made when Lambda looks for it, so that others can import `bind` anywhere."""
-    if name != "handler":
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+def _handler() -> Handler:
     from catalogue import server
     from taskrail.runtime import from_environment
 
-    made = globals()["handler"] = bind(from_environment(server))
-    return made
+    return bind(from_environment(server))
+
+
+__getattr__ = made_late(__name__, handler=_handler)

@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from taskrail.clock import iso
+from taskrail.loading import made_late
 from taskrail.store import NewerLayout, from_item
 
 if TYPE_CHECKING:
@@ -117,15 +118,12 @@ def _send(publish: Publish, entries: list[dict[str, Any]]) -> None:
             raise RuntimeError("EventBridge did not take every entry.")
 
 
-def __getattr__(name: str) -> Handler:
-    """`handler`, for Lambda: made when Lambda looks for it, so that others can import `bind` anywhere."""
-    if name != "handler":
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from taskrail.runtime import client
+def _handler() -> Handler:
+    from taskrail.clients import client
     from taskrail.settings import required
 
-    events = client("events")
-    made = globals()["handler"] = bind(
-        lambda entries: events.put_events(Entries=entries)["FailedEntryCount"], required("TASKRAIL_EVENT_BUS")
-    )
-    return made
+    events, bus = client("events"), required("TASKRAIL_EVENT_BUS")
+    return bind(lambda entries: events.put_events(Entries=entries)["FailedEntryCount"], bus)
+
+
+__getattr__ = made_late(__name__, handler=_handler)

@@ -5,20 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from taskrail.clients import client
 from taskrail.clock import Clock, SystemClock
 from taskrail.engines import Engine, RunOrder, RunReport
 from taskrail.ids import Ids, RandomIds
 from taskrail.payloads import Payloads
-from taskrail.rail.approvals import Approvals
 from taskrail.rail.changes import Changes
-from taskrail.rail.cleanup import Cleanup
 from taskrail.rail.orders import Orders
 from taskrail.rail.outcomes import Outcomes
 from taskrail.rail.quotas import Quotas
 from taskrail.rail.rail import Rail
-from taskrail.rail.remote import RemoteReports
 from taskrail.rail.repeats import Repeats
 from taskrail.rail.runs import Runs
 from taskrail.server import TaskServer
@@ -31,10 +29,25 @@ if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
     from mypy_boto3_s3 import S3Client
 
+    from taskrail.rail.approvals import Approvals
+    from taskrail.rail.cleanup import Cleanup
+    from taskrail.rail.remote import RemoteReports
+
+
+@dataclass(frozen=True)
+class Parts:
+    """What a deployment's parts are made from."""
+
+    changes: Changes
+    runs: Runs
+    payloads: Payloads
+    repeats: Repeats
+    signer: Signer
+
 
 @dataclass(frozen=True)
 class Runtime:
-    """One deployment, ready to serve.
+    """One deployment, ready to serve. What only some functions need is made, and imported, at its first use.
 
     Parameters
     ----------
@@ -42,27 +55,43 @@ class Runtime:
         The catalogue.
     rail
         The tasks.
-    remote
-        Takes the reports of workflows and containers.
-    cleanup
-        Ends what removed tasks leave behind.
-    approvals
-        Answers questions for whoever holds a token.
     settings, clock, telemetry
         Limits, the time, and what is told of requests and tasks.
     secret
         Gives the deployment's secret; asked for at its first use.
+    parts
+        What the rest is made from.
     """
 
     server: TaskServer
     rail: Rail
-    remote: RemoteReports
-    cleanup: Cleanup
-    approvals: Approvals
     settings: Settings
     clock: Clock
     telemetry: Telemetry
     secret: Callable[[], str]
+    parts: Parts
+
+    @cached_property
+    def remote(self) -> RemoteReports:
+        """Takes the reports of workflows and containers."""
+        from taskrail.rail.remote import RemoteReports
+
+        parts = self.parts
+        return RemoteReports(self.server, parts.changes, parts.runs, parts.payloads, parts.signer, self.settings)
+
+    @cached_property
+    def cleanup(self) -> Cleanup:
+        """Ends what removed tasks leave behind."""
+        from taskrail.rail.cleanup import Cleanup
+
+        return Cleanup(self.parts.runs, self.parts.payloads, self.parts.repeats)
+
+    @cached_property
+    def approvals(self) -> Approvals:
+        """Answers questions for whoever holds a token."""
+        from taskrail.rail.approvals import Approvals
+
+        return Approvals(self.rail, self.parts.changes, self.parts.signer)
 
 
 def build(
@@ -105,13 +134,11 @@ def build(
     return Runtime(
         server=server,
         rail=rail,
-        remote=RemoteReports(server, changes, runs, payloads, signer, settings),
-        cleanup=Cleanup(runs, payloads, repeats),
-        approvals=Approvals(rail, changes, signer),
         settings=settings,
         clock=clock,
         telemetry=telemetry,
         secret=secret,
+        parts=Parts(changes, runs, payloads, repeats, signer),
     )
 
 
@@ -157,34 +184,6 @@ def _secret_of(settings: Settings) -> Callable[[], str]:
         return text
 
     return secret
-
-
-def client(service: str, *, repeats: bool = True, **more: Any) -> Any:
-    """A boto3 client whose time-outs and retries leave room for a second call in API Gateway's 29 s.
-
-    A hung connection costs 1 s and a hung answer 2 s (S3: 3 s), three times at most, with up to 3 s of the
-    SDK's own back-off between them: 12 s in all (S3: 15 s).
-
-    Parameters
-    ----------
-    service
-        Name of the service.
-    repeats
-        Whether a call may be made again when its answer got lost. Without, there is one try of 5 s.
-    more
-        Handed to boto3 as they are, ``endpoint_url`` for instance.
-    """
-    import boto3
-    from botocore.config import Config
-
-    config = Config(connect_timeout=1, read_timeout=2, retries={"mode": "standard", "total_max_attempts": 3})
-    if not repeats:
-        config = config.merge(Config(read_timeout=5, retries={"mode": "standard", "total_max_attempts": 1}))
-    if service == "s3":
-        # Signature 4 with the bucket in the path works for every endpoint, emulators included.
-        config = config.merge(Config(signature_version="s3v4", read_timeout=3))
-    make: Any = boto3.client
-    return make(service, config=config, **more)
 
 
 class Lazy:

@@ -19,7 +19,7 @@ from taskrail.engines import Engine, RunOrder, RunReport, RunState
 from taskrail.engines.adopted import Adopted
 from taskrail.engines.step_functions import StepFunctions
 from taskrail.errors import EngineUnavailable, StartRefused
-from taskrail.runtime import client
+from taskrail.clients import client
 
 TASK_ID = "0123456789abcdef" * 2
 NAME = f"{TASK_ID}-1"

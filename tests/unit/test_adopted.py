@@ -11,7 +11,7 @@ from botocore.stub import Stubber
 
 from taskrail.engines.adopted import Adopted
 from taskrail.errors import EngineUnavailable, StartRefused
-from taskrail.runtime import client
+from taskrail.clients import client
 
 HERE = "us-east-1:123456789012"
 MACHINE = f"arn:aws:states:{HERE}:stateMachine:reports"

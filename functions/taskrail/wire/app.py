@@ -23,7 +23,6 @@ from taskrail.results import error_result
 from taskrail.wire import jsonrpc, ladder, legacy, protocol
 from taskrail.wire.cors import Cors
 from taskrail.wire.envelope import Envelope, Reply, failure
-from taskrail.wire.experimental import Experimental
 from taskrail.wire.http import LARGEST_ANSWER, HttpRequest, HttpResponse, accepts_answer, fits
 from taskrail.wire.jsonrpc import Message, RequestId
 from taskrail.wire.ladder import Route
@@ -33,6 +32,7 @@ from taskrail.wire.seal import Sealer
 
 if TYPE_CHECKING:
     from taskrail.runtime import Runtime
+    from taskrail.wire.experimental import Experimental
 
 _ANSWER_MARGIN_MS = 2_000
 """What is left of a Lambda's time for reading the result and sending it."""
@@ -83,8 +83,7 @@ class App:
         self._telemetry = runtime.telemetry
         self._find_tool = server.tools.get
         self._envelope = Envelope(server_info(server))
-        experimental = Experimental(server, runtime.rail, runtime.clock) if self._settings.experimental_tasks else None
-        self._legacy = legacy.Legacy(server_info(server), server.instructions, server.tools.get, experimental)
+        self._legacy = legacy.Legacy(server_info(server), server.instructions, server.tools.get, _experimental(runtime))
         mode = "hold" if self._settings.listen == "stream" and not streams else self._settings.listen
         listening = Listening(runtime.rail, runtime.clock, mode, self._settings.listen_seconds * 1_000)
         self._methods = Methods(server, runtime.rail, runtime.clock, Sealer(runtime.secret), listening)
@@ -146,6 +145,7 @@ class App:
                 max_values=settings.max_values,
             )
             if isinstance(value, list) and value and legacy.may_batch(request.headers):
+                legacy.check_batch(value)
                 answers = [self._serve_legacy(one, request.headers, event, deadline, trail) for one in value]
                 answered = [answer for answer in answers if answer is not None]
                 return legacy.response(answered) if answered else HttpResponse(202)
@@ -239,6 +239,15 @@ class App:
             _log.exception("a request could not be answered")
             trail.error = INTERNAL_ERROR
             return legacy.error(request_id, INTERNAL_ERROR, "Internal error.", None)
+
+
+def _experimental(runtime: Runtime) -> Experimental | None:
+    """The tasks of revision 2025-11-25, where they are switched on: who has them off does not load them."""
+    if not runtime.settings.experimental_tasks:
+        return None
+    from taskrail.wire.experimental import Experimental
+
+    return Experimental(runtime.server, runtime.rail, runtime.clock)
 
 
 def _too_large(route: Route) -> Reply:

@@ -7,12 +7,12 @@ never given out, and nothing is ever pushed to such a client: what a job asks it
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from taskrail.call import ClientInfo
-from taskrail.errors import InvalidParams, MethodNotFound, MissingCapability
+from taskrail.errors import InvalidParams, InvalidRequest, MethodNotFound, MissingCapability
 from taskrail.results import error_result
 from taskrail.wire import experimental, protocol
 from taskrail.wire.envelope import Reply, sendable
@@ -32,6 +32,8 @@ WITHOUT_HEADER = "2025-03-26"
 """What a request without a version header speaks (2025-06-18, basic/transports, "Protocol Version Header")."""
 BATCHES = "2025-03-26"
 """The one revision whose clients may send batches."""
+MOST_BATCHED = 100
+"""Messages of a batch. Each is as much work, and as much log, as a request, and only one request is counted."""
 
 _METHODS = (protocol.TOOLS_LIST, protocol.TOOLS_CALL)
 _MODERN_ONLY = ("resultType", "ttlMs", "cacheScope")
@@ -92,6 +94,18 @@ def version_of(headers: Mapping[str, str]) -> str | None:
 def may_batch(headers: Mapping[str, str]) -> bool:
     """Whether a list of messages is served (2025-03-26, basic, "Batching")."""
     return (version_of(headers) or WITHOUT_HEADER) == BATCHES
+
+
+def check_batch(messages: Sequence[Any]) -> None:
+    """Refuse more messages at once than are served.
+
+    Raises
+    ------
+    InvalidRequest
+        There are too many.
+    """
+    if len(messages) > MOST_BATCHED:
+        raise InvalidRequest(f"A batch has at most {MOST_BATCHED} messages here: send the others in another POST.")
 
 
 class Legacy:
