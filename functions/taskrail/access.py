@@ -11,6 +11,7 @@ import hashlib
 import json
 import logging
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from typing import Any
 
 from taskrail.caller import Caller
@@ -43,7 +44,7 @@ def identify(event: Any) -> Caller:
     """
     context = _mapping(_mapping(event).get("requestContext"))
     identity = _mapping(context.get("identity"))
-    if context.get("authorizer") or any(identity.get(key) for key in _IDENTITY_KEYS):
+    if context.get("authorizer") or (identity and any(identity.get(key) for key in _IDENTITY_KEYS)):
         _log.error("the API has an authorizer, but TASKRAIL_AUTH does not name it: the request is refused")
         raise InternalError
     return Caller(ANONYMOUS, anonymous=True)
@@ -73,6 +74,7 @@ def identifier(settings: Settings) -> Callable[[Any], Caller]:
     return tell
 
 
+@lru_cache(maxsize=1024)
 def owner_key(kind: str, *parts: str | None) -> str:
     """The owner of a principal: a hash of its canonical form.
 
@@ -188,4 +190,4 @@ def _text(value: Any) -> str | None:
 
 
 def _mapping(value: Any) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}
+    return value if isinstance(value, (dict, Mapping)) else {}

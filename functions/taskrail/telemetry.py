@@ -10,7 +10,9 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from taskrail.clock import iso
@@ -20,11 +22,39 @@ NAMESPACE = "Taskrail"
 
 _log = logging.getLogger("taskrail.telemetry")
 
+_LONGEST_ESCAPE = 12
+"""Bytes that JSON in ASCII makes of one character at most."""
+
+_LARGEST_CODE = 2**53 - 1
+"""A tool chooses the code of its protocol errors, and Python's whole numbers know no end."""
+
 Line = Mapping[str, Any]
+Dimensions = tuple[tuple[str, ...], ...]
+
+_ALL: Dimensions = ((),)
+_BY_METHOD: Dimensions = (("method",), ())
+_BY_TOOL: Dimensions = (("tool",), ())
+_BY_STATUS: Dimensions = (("tool", "taskStatus"), ("taskStatus",), ("tool",), ())
+"""By what a line's metrics are told apart, besides the deployment."""
+
+_DURATIONS = frozenset({"Duration", "TimeToEnd", "TimeToFirstProgress"})
+"""Metrics in milliseconds; the others are counts."""
+
+_ENCODER = json.JSONEncoder(separators=(",", ":"))
 
 
 class JsonLines(logging.Formatter):
-    """Formats log records as JSON, one line each; what is a line of JSON already stays as it is."""
+    """Formats log records as JSON, one line each; what is a line of JSON already stays as it is.
+
+    A line has a bound, since the log is paid by the byte: an exception's text can be as long as what a caller sent.
+    """
+
+    LONGEST_MESSAGE = 2_000
+    LONGEST_EXCEPTION = 12_000
+    """Characters; of a longer text the middle is left out, so that the frames and the end of a trace remain."""
+
+    LONGEST = _LONGEST_ESCAPE * (LONGEST_MESSAGE + LONGEST_EXCEPTION) + 500
+    """Bytes of a line at most. CloudWatch Logs takes 256 KB."""
 
     def format(self, record: logging.LogRecord) -> str:
         """One line for a record."""
@@ -34,13 +64,13 @@ class JsonLines(logging.Formatter):
             "time": iso(int(record.created * 1_000)),
             "level": record.levelname,
             "logger": record.name,
-            "message": record.getMessage(),
+            "message": _shortened(record.getMessage(), self.LONGEST_MESSAGE),
         }
         request_id = getattr(record, "aws_request_id", None)
         if request_id is not None:
             told["requestId"] = request_id
         if record.exc_info:
-            told["exception"] = self.formatException(record.exc_info)
+            told["exception"] = _shortened(self.formatException(record.exc_info), self.LONGEST_EXCEPTION)
         return json.dumps(told, separators=(",", ":"))
 
 
@@ -51,6 +81,10 @@ def configure() -> None:
         root.addHandler(logging.StreamHandler())
     for handler in root.handlers:
         handler.setFormatter(JsonLines())
+    # A line tells none of where its call was made, by which thread and process: finding that out takes as long as
+    # writing it (Python's Logging HOWTO, "Optimization").
+    logging._srcfile = None
+    logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False
     logging.getLogger("taskrail").setLevel(logging.INFO)
     # The SDK tells of requests and their parameters where it is asked for more.
     logging.getLogger("botocore").setLevel(logging.WARNING)
@@ -68,7 +102,7 @@ class Telemetry:
     """
 
     def __init__(self, write: Callable[[Line], object] | None = None, deployment: str | None = None) -> None:
-        self._write = write or _to_the_log
+        self._write = _to_the_log if write is None else _whole(write)
         self._common = {} if deployment is None else {"deployment": deployment}
 
     def request(
@@ -104,13 +138,13 @@ class Telemetry:
             "method": method,
             "tool": tool,
             "status": status,
-            "error": error,
+            "error": None if error is None else max(-_LARGEST_CODE, min(error, _LARGEST_CODE)),
             "taskId": task_id,
             "owner": None if owner is None else owner_mark(owner),
             "traceId": trace_id(traceparent),
         }
         metrics = {"Requests": 1, "RequestErrors": int(status >= 500), "Duration": duration_ms}
-        self._line(now, told, metrics, (("method",), ()), {"Duration": "Milliseconds"})
+        self._line(now, told, metrics, _ALL if method is None else _BY_METHOD)
 
     def created(self, task: Task, now: int) -> None:
         """A task was made."""
@@ -163,35 +197,67 @@ class Telemetry:
             "owner": owner_mark(task.owner),
             "traceId": trace_id(task.traceparent),
         }
-        dimensions: tuple[tuple[str, ...], ...] = (("tool",), ())
-        if by_status:
-            dimensions = (("tool", "taskStatus"), ("taskStatus",), *dimensions)
-        units = {name: "Milliseconds" for name in metrics if name.startswith("TimeTo")}
-        self._line(now, told, metrics, dimensions, units)
+        self._line(now, told, metrics, _BY_STATUS if by_status else _BY_TOOL)
 
-    def _line(
-        self,
-        now: int,
-        told: Mapping[str, Any],
-        metrics: Mapping[str, float],
-        dimensions: Sequence[Sequence[str]],
-        units: Mapping[str, str],
-    ) -> None:
-        known = {**self._common, **{name: value for name, value in told.items() if value is not None}}
-        usable = [[*self._common, *names] for names in dimensions if all(name in known for name in names)]
-        directive = {
-            "Namespace": NAMESPACE,
-            "Dimensions": usable,
-            "Metrics": [{"Name": name, "Unit": units.get(name, "Count")} for name in metrics],
-        }
-        self._write({"_aws": {"Timestamp": now, "CloudWatchMetrics": [directive]}, **known, **metrics})
+    def _line(self, now: int, told: Mapping[str, Any], metrics: Mapping[str, float], dimensions: Dimensions) -> None:
+        line: dict[str, Any] = {"_aws": {"Timestamp": now}, **self._common}
+        for name, value in told.items():
+            if value is not None:
+                line[name] = value
+        line.update(metrics)
+        self._write(line, _described((*self._common,), dimensions, (*metrics,)))
 
 
-def _to_the_log(line: Line) -> None:
+@dataclass(frozen=True)
+class Described:
+    """What CloudWatch is told of the metrics of a line (Embedded Metric Format, "CloudWatchMetrics").
+
+    Parameters
+    ----------
+    directives
+        As the line's ``_aws`` has them.
+    json
+        The same as JSON: most of a line, and alike in every line of a kind.
+    """
+
+    directives: list[dict[str, Any]]
+    json: str
+
+
+@lru_cache(maxsize=256)
+def _described(common: tuple[str, ...], dimensions: Dimensions, metrics: tuple[str, ...]) -> Described:
+    named = [{"Name": name, "Unit": "Milliseconds" if name in _DURATIONS else "Count"} for name in metrics]
+    used = [[*common, *names] for names in dimensions]
+    directives: list[dict[str, Any]] = [{"Namespace": NAMESPACE, "Dimensions": used, "Metrics": named}]
+    return Described(directives, _ENCODER.encode(directives))
+
+
+def _shortened(text: str, most: int) -> str:
+    """The text, or its beginning and its end with a note of what is left out between them."""
+    if len(text) <= most:
+        return text
+    mark = f" … ({len(text) - most:,} characters left out) … "
+    kept = (most - len(mark)) // 2
+    return f"{text[:kept]}{mark}{text[-kept:]}"
+
+
+def _to_the_log(line: dict[str, Any], metrics: Described) -> None:
     if _log.isEnabledFor(logging.INFO):
-        _log.info("%s", json.dumps(line, separators=(",", ":")))
+        moment = line.pop("_aws")["Timestamp"]
+        rest = _ENCODER.encode(line)[1:]
+        _log.info(f'{{"_aws":{{"Timestamp":{moment},"CloudWatchMetrics":{metrics.json}}},{rest}')
 
 
+def _whole(write: Callable[[Line], object]) -> Callable[[dict[str, Any], Described], object]:
+    """What writes lines that are in one piece."""
+
+    def written(line: dict[str, Any], metrics: Described) -> object:
+        return write({**line, "_aws": {**line["_aws"], "CloudWatchMetrics": metrics.directives}})
+
+    return written
+
+
+@lru_cache(maxsize=1024)
 def owner_mark(owner: str) -> str:
     """What stands for an owner in a log: enough to tell callers apart, not to name one."""
     return hashlib.sha256(owner.encode()).hexdigest()[:12]

@@ -132,7 +132,8 @@ class App:
             response = _refusal(406, "The Accept header rules out both application/json and text/event-stream.")
         else:
             response = self._answer(request, event, deadline, trail)
-        return replace(response, headers={**response.headers, **self._cors.answer_headers(request.headers)})
+        headers = {**response.headers, **self._cors.answer_headers(request.headers)}
+        return HttpResponse(response.status, headers, response.body, response.stream)
 
     def _answer(self, request: HttpRequest, event: Any, deadline: int, trail: Trail) -> HttpResponse:
         request_id: RequestId | None = None

@@ -39,8 +39,6 @@ if TYPE_CHECKING:
     from taskrail.rail.rail import Rail
     from taskrail.server import TaskServer, Tool
 
-REVISION = "2025-11-25"
-METHODS = (protocol.TASKS_GET, protocol.TASKS_RESULT, protocol.TASKS_LIST, protocol.TASKS_CANCEL)
 
 RELATED = "io.modelcontextprotocol/related-task"
 IMMEDIATE = "io.modelcontextprotocol/model-immediate-response"
@@ -138,7 +136,7 @@ class Experimental:
         raise InvalidParams(" ".join(block["text"] for block in reply.fields["content"] if block["type"] == "text"))
 
     def answer(self, route: Route, caller: Caller, deadline: int) -> dict[str, Any]:
-        """The result of one of `METHODS`.
+        """The result of one of `protocol.EXPERIMENTAL_METHODS`.
 
         Parameters
         ----------

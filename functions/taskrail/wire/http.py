@@ -7,6 +7,7 @@ import binascii
 import json
 from collections.abc import Generator, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 JSON = "application/json"
@@ -108,6 +109,7 @@ def fits(body: str) -> bool:
     return len(body) * _LONGEST_ESCAPE <= LARGEST_ANSWER or escaped_size(body) <= LARGEST_ANSWER
 
 
+@lru_cache(maxsize=64)
 def accepts_answer(accept: str | None) -> bool:
     """Whether an ``Accept`` header leaves room for JSON or for an event stream.
 
@@ -147,16 +149,17 @@ def _rules_out(parameter: str) -> bool:
 
 
 def _headers(event: Mapping[str, Any]) -> dict[str, str]:
-    values: dict[str, list[str]] = {}
+    headers: dict[str, str] = {}
     for name, value in _mapping(event.get("headers")).items():
-        if isinstance(value, str):
-            values.setdefault(name.lower(), []).append(value)
+        if isinstance(name, str) and isinstance(value, str):
+            name = name.lower()
+            headers[name] = f"{headers[name]}, {value}" if name in headers else value
     repeated: dict[str, list[str]] = {}
     for name, several in _mapping(event.get("multiValueHeaders")).items():
-        if isinstance(several, list):
+        if isinstance(name, str) and isinstance(several, list):
             repeated.setdefault(name.lower(), []).extend(value for value in several if isinstance(value, str))
-    values.update({name: several for name, several in repeated.items() if several})
-    return {name: ", ".join(several) for name, several in values.items()}
+    headers.update({name: ", ".join(several) for name, several in repeated.items() if several})
+    return headers
 
 
 def _body(event: Mapping[str, Any]) -> bytes | None:
@@ -173,7 +176,7 @@ def _body(event: Mapping[str, Any]) -> bytes | None:
 
 
 def _mapping(value: Any) -> Mapping[str, Any]:
-    return {key: item for key, item in value.items() if isinstance(key, str)} if isinstance(value, Mapping) else {}
+    return value if isinstance(value, (dict, Mapping)) else {}
 
 
 def _text(value: Any) -> str:

@@ -75,18 +75,19 @@ def loads(body: bytes | None, *, max_bytes: int, max_depth: int, max_values: int
         raise BodyTooLarge(f"The body is longer than the {max_bytes} bytes that this server reads.")
     try:
         text = body.decode("utf-8")
-        value = json.loads(text, parse_constant=_refuse_constant, parse_float=_finite)
+        value = _DECODER.decode(text)
     except RecursionError:
         raise _too_deep(max_depth) from None
     except ValueError:
         # Also what a number with more digits than Python converts ends in.
         raise ParseError("The body is not JSON.") from None
-    if text.count("{") + text.count("[") > max_depth and _deeper_than(value, max_depth):
+    containers = text.count("{") + text.count("[")
+    if containers > max_depth and _deeper_than(value, max_depth):
         raise _too_deep(max_depth)
     # Every value but the first of a list or an object follows a comma.
-    if text.count(",") + text.count("{") + text.count("[") > max_values and _more_than(value, max_values):
+    if text.count(",") + containers > max_values and _more_than(value, max_values):
         raise BodyTooLarge(f"The body holds more than the {max_values} values that this server reads.")
-    if _SURROGATE_ESCAPE.search(text) is None:
+    if "\\u" not in text or _SURROGATE_ESCAPE.search(text) is None:
         return value
     repaired = _repaired(value)
     if isinstance(value, dict) and "id" in value:
@@ -114,7 +115,8 @@ def message(value: Any) -> Message:
         raise InvalidRequest("Batches are not part of this revision: send one request per POST.")
     if not isinstance(value, dict):
         raise InvalidRequest("The body must be a JSON object.")
-    if "id" in value and readable_id(value) is None:
+    request_id = readable_id(value)
+    if request_id is None and "id" in value:
         raise InvalidRequest(f"'id' must be an integer, or a string of at most {_LONGEST_ID} characters.")
     if value.get("jsonrpc") != "2.0":
         raise InvalidRequest("'jsonrpc' must be \"2.0\".")
@@ -124,7 +126,7 @@ def message(value: Any) -> Message:
     params = value.get("params", {})
     if not isinstance(params, dict):
         raise InvalidRequest("'params' must be an object.")
-    return Message(readable_id(value), method, params)
+    return Message(request_id, method, params)
 
 
 def dumps(value: Any) -> str:
@@ -135,8 +137,8 @@ def dumps(value: Any) -> str:
     ValueError
         A number is not finite.
     """
-    text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    if _SURROGATE.search(text) is None:
+    text = _ENCODER.encode(value)
+    if text.isascii() or _SURROGATE.search(text) is None:
         return text
     return json.dumps(value, allow_nan=False, separators=(",", ":"))
 
@@ -155,6 +157,11 @@ def _finite(text: str) -> float:
     if number in _INFINITE:
         raise ValueError("number out of range")
     return number
+
+
+# Made once: `json.loads` and `json.dumps` make theirs anew for every call with options.
+_DECODER = json.JSONDecoder(parse_constant=_refuse_constant, parse_float=_finite)
+_ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 
 
 def _too_deep(max_depth: int) -> InvalidRequest:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from taskrail.call import ClientInfo
 from taskrail.errors import InvalidParams, InvalidRequest, MethodNotFound, MissingCapability
 from taskrail.results import error_result
-from taskrail.wire import experimental, protocol
+from taskrail.wire import protocol
 from taskrail.wire.envelope import Reply, sendable
 from taskrail.wire.http import JSON, HttpResponse
 from taskrail.wire.jsonrpc import Message, RequestId, dumps
@@ -147,8 +147,8 @@ class Legacy:
         _check_version(request.headers)
         if method == PING:
             return {}
-        tasks = self._tasks if version_of(request.headers) == experimental.REVISION else None
-        if tasks is not None and method in experimental.METHODS:
+        tasks = self._tasks if version_of(request.headers) == protocol.EXPERIMENTAL else None
+        if tasks is not None and method in protocol.EXPERIMENTAL_METHODS:
             route = Route(request.id, method, params, ClientInfo())
             return tasks.answer(route, request.caller(route), request.deadline)
         if method not in _METHODS:
@@ -179,7 +179,7 @@ class Legacy:
             raise InvalidParams("params.protocolVersion must be a string.")
         version = requested if requested in protocol.SERVED_LEGACY else LATEST
         capabilities: dict[str, Any] = {"tools": {"listChanged": False}}
-        if self._tasks is not None and version == experimental.REVISION:
+        if self._tasks is not None and version == protocol.EXPERIMENTAL:
             route = Route(request.id, INITIALIZE, {}, ClientInfo())
             capabilities["tasks"] = self._tasks.capability(lambda: request.caller(route))
         answer: dict[str, Any] = {

@@ -36,6 +36,10 @@ TASKS_RESULT = "tasks/result"
 TASK_METHODS = frozenset({TASKS_GET, TASKS_UPDATE, TASKS_CANCEL})
 METHODS = TASK_METHODS | {DISCOVER, TOOLS_LIST, TOOLS_CALL, LISTEN}
 
+EXPERIMENTAL = "2025-11-25"
+"""The one revision with experimental tasks."""
+EXPERIMENTAL_METHODS = (TASKS_GET, TASKS_RESULT, TASKS_LIST, TASKS_CANCEL)
+
 CACHE_MS = 300_000
 """How long a client may keep the catalogue, in milliseconds (server/utilities/caching)."""
 
