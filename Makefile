@@ -22,7 +22,7 @@ MINISTACK := .venv-ministack/.installed
 DEPLOY := .venv/.installed-deploy
 
 TYPED := $(wildcard functions/taskrail functions/handlers functions/tools functions/jobs functions/workflows functions/catalogue.py \
-  local infra app.py demo taskrail_client)
+  local infra app.py demo benchmarks taskrail_client)
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # CDK's bridge to Node warns of every version that is newer than itself.
@@ -36,7 +36,7 @@ LOCAL_TESTS := tests/chaos tests/workflows tests/taskrail_client \
 CDK := PATH="$(CURDIR)/.venv/bin:$$PATH" node_modules/.bin/cdk
 
 .PHONY: help demo serve test test-local test-long test-races test-clients test-infra test-deploy conformance lint format clean \
-  synth bootstrap deploy destroy smoke deploy-local
+  synth bootstrap deploy destroy smoke bench cost deploy-local
 
 help: ## List the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' Makefile
@@ -48,17 +48,18 @@ serve: $(LOCAL) ## Run the whole kit on this machine (PORT=8321 CATALOGUE=catalo
 	@$(PY) -m local --port $(PORT) --catalogue $(CATALOGUE)
 
 test: $(DEV) ## Run the tests that start no processes and need no other environment (ARGS="-k name")
-	$(PY) -m pytest -n 2 --ignore=tests/infra $(LOCAL_TESTS:%=--ignore=%) \
+	$(PY) -m pytest -n 2 --ignore=tests/infra --ignore=tests/benchmarks $(LOCAL_TESTS:%=--ignore=%) \
 	  -m "not clients and not conformance and not ministack" $(ARGS)
 
 test-local: $(DEV) ## Run the tests of the local stack and of the client that survives: processes, kills, state machines
 	$(PY) -m pytest -n 2 -m "not ministack" $(LOCAL_TESTS) $(ARGS)
 
-test-long: $(DEV) ## Run the long forms of the fault table, the property test, the fuzz and the dying processes
-	TASKRAIL_LONG=1 $(PY) -m pytest -n 2 tests/property tests/faults tests/fuzz tests/chaos tests/taskrail_client $(ARGS)
+test-long: $(DEV) ## Run both in their long forms: fault table, property test, fuzz, races, dying processes
+	@TASKRAIL_LONG=1 $(MAKE) --no-print-directory test
+	@TASKRAIL_LONG=1 $(MAKE) --no-print-directory test-local
 
-test-races: $(DEV) $(MINISTACK) ## Run the long form of the races, and state machines, on moto and on MiniStack
-	TASKRAIL_LONG=1 $(PY) -m pytest -n 2 -m "races or ministack" tests/races tests/workflows $(ARGS)
+test-races: $(DEV) $(MINISTACK) ## Run the long form of the races, and state machines, on MiniStack
+	TASKRAIL_LONG=$${TASKRAIL_LONG:-1} $(PY) -m pytest -n 2 -m ministack tests/races tests/workflows $(ARGS)
 
 test-clients: $(DEV) $(FASTMCP) $(STRANDS) $(SUITE) ## Drive the local stack with real clients, in eight ways
 	$(PY) -m pytest -n 2 --dist loadfile -m clients tests/clients $(ARGS)
@@ -68,7 +69,7 @@ conformance: $(LOCAL) $(SUITE) ## Run the official MCP conformance suite against
 
 test-infra: $(DEV) $(DEPLOY) $(SUITE) ## Synthesize the stacks and check what is in them; check the state machines
 	$(PY) -m pytest -n 2 -m "infra and not ministack" tests/infra $(ARGS)
-	$(PY) -m pytest -q tests/workflows/test_definitions.py
+	$(PY) -m pytest -q tests/workflows/test_definitions.py tests/benchmarks
 
 test-deploy: $(DEV) $(DEPLOY) $(SUITE) $(MINISTACK) ## Deploy to an emulator for real, use it, and delete it
 	$(PY) -m pytest -m ministack tests/infra $(ARGS)
@@ -91,6 +92,12 @@ bootstrap: $(DEPLOY) $(SUITE) ## Prepare an account and region for CDK, once (AR
 destroy: $(DEPLOY) $(SUITE) ## Delete the deployment, and what it was told to delete (NAME=taskrail)
 	@$(PY) -m infra.empty $(or $(NAME),taskrail)
 	@$(CDK) destroy $(ARGS)
+
+bench: $(LOCAL) $(MINISTACK) ## Measure what the kit costs, beside the official SDK, FastMCP and the least there is (ARGS="--quick cold warm")
+	@$(PY) -m benchmarks $(ARGS)
+
+cost: $(LOCAL) ## Print what a million tasks of each tool cost (CATALOGUE=catalogue ARGS="--runtime 60 --api rest")
+	@$(PY) -m benchmarks.cost --catalogue $(CATALOGUE) $(ARGS)
 
 smoke: $(LOCAL) ## Try a deployment out (URL=https://…/mcp ARGS="--token …")
 	@test -n "$(URL)" || { echo "Say which: make smoke URL=https://…/mcp" >&2; exit 1; }

@@ -11,7 +11,7 @@ from aws_cdk import aws_cloudwatch_actions as actions
 from aws_cdk import aws_sns as sns
 from constructs import Construct
 
-from infra.metrics import FIVE_MINUTES
+from infra.metrics import FIVE_MINUTES, dropped
 from infra.parts import Parts
 from infra.plan import words
 
@@ -96,5 +96,8 @@ def _watched(parts: Parts) -> Iterator[Watched]:
         # The job's own faults end a run in good order; what fails here is what the kit stands on.
         meaning = f"Runs of {tool} broke outside its own code: out of memory, killed, or its function could not run."
         yield Watched(f"{words(tool)}Broke", meaning, runs.machine.metric_failed(period=FIVE_MINUTES))
+    for tool, kit in parts.invoked.items():
+        meaning = f"Invocations of {tool} were given up: its function died in every attempt, or found no place in time."
+        yield Watched(f"{words(tool)}Broke", meaning, dropped(kit))
     for kind, throttled in zip(("Read", "Write"), parts.table_throttles, strict=True):
         yield Watched(f"Table{kind}Throttles", f"DynamoDB refused to {kind.lower()}.", throttled)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
 from infra import permissions
@@ -14,6 +15,8 @@ from infra.plan import Plan
 MEMORY_MB = 1024
 SECONDS = 29
 """A REST API waits no longer (API Gateway quotas)."""
+LIVE = "live"
+"""The alias that the API invokes when its function starts from a snapshot."""
 
 
 class ApiFunction(Construct):
@@ -71,9 +74,13 @@ class ApiFunction(Construct):
             memory_mb=MEMORY_MB,
             environment=environment | {key: value for key, value in optional.items() if value},
             reserved_concurrency=configuration.concurrency,
+            snap_start=configuration.snap_start,
         )
         self.kit = made
-        self.function = made.function
+        self.function: lambda_.IFunction = made.function
+        if configuration.snap_start:
+            # Only a published version has a snapshot; the alias is the name that stays while versions come and go.
+            self.function = lambda_.Alias(self, "Live", alias_name=LIVE, version=made.function.current_version)
         foundation.secret.allow_read(made.role)
         if plan.has_tasks:
             several = ("BatchGetItem",) if configuration.listen != "off" else ()

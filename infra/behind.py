@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from constructs import Construct
 
-from infra.engines import Engines
 from infra.expired_function import ExpiredFunction
 from infra.foundation import Foundation
 from infra.function import KitFunction
 from infra.plan import Plan
 from infra.run_events import RunEvents
 from infra.task_events_function import TaskEventsFunction
+from infra.work import Work
 
 
 class Behind(Construct):
@@ -18,17 +18,21 @@ class Behind(Construct):
 
     Parameters
     ----------
-    foundation, engines, plan
+    foundation, work, plan
         What it works on, and whether it is needed.
     """
 
-    def __init__(self, scope: Construct, name: str, *, foundation: Foundation, engines: Engines, plan: Plan) -> None:
+    def __init__(self, scope: Construct, name: str, *, foundation: Foundation, work: Work, plan: Plan) -> None:
         super().__init__(scope, name)
         self.expired: KitFunction | None = None
         self.all: list[KitFunction] = []
         if not plan.has_tasks:
             return
+        engines = work.engines
         self.expired = ExpiredFunction(self, "Expired", foundation=foundation, engines=engines).kit
-        self.all = [RunEvents(self, "RunEvents", foundation=foundation, engines=engines).heard, self.expired]
+        heard = RunEvents(self, "RunEvents", foundation=foundation, engines=engines).heard
+        for invoked in work.invoked.values():
+            invoked.tell(heard.function)
+        self.all = [heard, self.expired]
         if foundation.configuration.event_bus is not None:
             self.all.append(TaskEventsFunction(self, "TaskEvents", foundation=foundation).kit)

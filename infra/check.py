@@ -31,7 +31,13 @@ _NEEDED: Mapping[Auth, dict[str, str]] = {
         "scopes": "tasks/use",
         "allowed_origins": "https://app.example.com",
     },
-    "iam": {"event_bus": "default", "listen": "hold", "experimental_tasks": "true"},
+    "iam": {
+        "event_bus": "default",
+        "listen": "hold",
+        "experimental_tasks": "true",
+        "snap_start": "true",
+        "tracing": "false",
+    },
     "lambda": {
         "authorizer_arn": "arn:aws:lambda:eu-central-1:111122223333:function:authorizer",
         "owner_key": "sub",

@@ -83,6 +83,10 @@ class Configuration:
         Requests a second, and at once, over all callers.
     concurrency
         Most requests that the API function answers or lets wait at once; none: what the account has.
+    snap_start
+        Whether the API function starts from a snapshot of itself, which costs something while it is kept.
+    tracing
+        Whether functions, state machines and a REST API send traces to X-Ray, which are paid by the trace.
     wait_seconds
         How long a request may wait for the task of a client that knows no tasks.
     stage
@@ -141,6 +145,8 @@ class Configuration:
     throttle_rate: int = 500
     throttle_burst: int = 1000
     concurrency: int | None = None
+    snap_start: bool = False
+    tracing: bool = True
     wait_seconds: int = 15
     stage: str = "v1"
     allowed_origins: tuple[str, ...] = ()
@@ -274,6 +280,8 @@ class Configuration:
             "throttle_rate": context.number("throttle_rate", LEAST_RATE, 10_000, cls.throttle_rate),
             "throttle_burst": context.number("throttle_burst", LEAST_BURST, 10_000, cls.throttle_burst),
             "concurrency": context.number("concurrency", 1, 100_000, cls.concurrency),
+            "snap_start": context.flag("snap_start", cls.snap_start),
+            "tracing": context.flag("tracing", cls.tracing),
             "wait_seconds": context.number("wait_seconds", 1, 20, cls.wait_seconds),
             "stage": context.text("stage", pattern=r"[A-Za-z0-9_]{1,32}", example="v1"),
             "allowed_origins": context.listed(

@@ -16,7 +16,9 @@ from infra.metrics import (
     STATUSES,
     TIME_TO_END,
     TIME_TO_PROGRESS,
+    dropped,
     own,
+    received,
 )
 from infra.parts import Parts
 from infra.state_machine import LoggedMachine
@@ -66,18 +68,23 @@ def requests_row(parts: Parts) -> list[cloudwatch.IWidget]:
 
 
 def runs_row(parts: Parts) -> list[cloudwatch.IWidget]:
-    """The work: executions, and the functions in them."""
+    """The work: executions and invocations, and the functions in them."""
+    machines, invoked = sorted(parts.machines.items()), sorted(parts.invoked.items())
     started = [
-        runs.machine.metric_started(period=FIVE_MINUTES, label=tool) for tool, runs in sorted(parts.machines.items())
+        *(runs.machine.metric_started(period=FIVE_MINUTES, label=tool) for tool, runs in machines),
+        *(received(kit, label=tool) for tool, kit in invoked),
     ]
-    bad = [_broken(tool, runs) for tool, runs in sorted(parts.machines.items())]
+    bad = [
+        *(_broken(tool, runs) for tool, runs in machines),
+        *(dropped(kit, label=tool) for tool, kit in invoked),
+    ]
     durations = [
         kit.function.metric_duration(statistic="p95", period=FIVE_MINUTES, label=name)
         for name, kit in sorted(parts.jobs.items())
     ]
     widgets: list[tuple[str, Sequence[cloudwatch.IMetric]]] = [
-        ("Executions started", started),
-        ("Executions failed or out of time", bad),
+        ("Runs started", started),
+        ("Runs failed or out of time", bad),
         ("How long functions of jobs take, p95 (ms)", durations),
     ]
     return [_graph(title, metrics, width=THIRD) for title, metrics in widgets if metrics]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import aws_cdk as cdk
 from constructs import Construct
@@ -20,6 +20,8 @@ class Engines(Construct):
         ARN of a tool's state machine, or ``tag:key=value``.
     machine_names
         Name of a tool's state machine, where that is known.
+    functions
+        ARN of the function of a tool that runs without a state machine.
     jobs
         ``queue`` and ``definition`` of a tool's jobs, each an ARN, a name, or ``tag:key=value``.
     waiting
@@ -32,15 +34,20 @@ class Engines(Construct):
         super().__init__(scope, name)
         self.machines: dict[str, str] = {}
         self.machine_names: dict[str, str] = {}
+        self.functions: dict[str, str] = {}
         self.jobs: dict[str, dict[str, str]] = {}
         self.waiting: set[str] = set()
         self.log_groups: list[str] = []
 
     @property
     def environment(self) -> dict[str, str]:
-        """The settings that name them."""
-        named = {"STATE_MACHINES": self.machines, "JOBS": self.jobs}
-        return {key: cdk.Stack.of(self).to_json_string(value) for key, value in named.items() if value}
+        """The settings of whoever starts runs: they name all of them."""
+        return {**self.control_environment, **self._settings({"FUNCTIONS": self.functions})}
+
+    @property
+    def control_environment(self) -> dict[str, str]:
+        """The settings of whoever only stops runs and looks how they stand, which a function's cannot be asked for."""
+        return self._settings({"STATE_MACHINES": self.machines, "JOBS": self.jobs})
 
     @property
     def machine_arns(self) -> list[str]:
@@ -51,6 +58,9 @@ class Engines(Construct):
     def queue_arns(self) -> list[str]:
         """ARNs of the job queues; those found by tag are left out."""
         return [self.arn("batch", "job-queue", name) for name in named(job["queue"] for job in self.jobs.values())]
+
+    def _settings(self, named: Mapping[str, Mapping[str, object]]) -> dict[str, str]:
+        return {key: cdk.Stack.of(self).to_json_string(value) for key, value in named.items() if value}
 
     def read_log(self, log_group: str) -> None:
         """Let callers read the end of what jobs write to a log of that name."""

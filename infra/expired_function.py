@@ -35,7 +35,7 @@ class ExpiredFunction(Construct):
             handler="handlers.expired.handler",
             description="Stops and deletes what nobody waits for",
             timeout_seconds=300,
-            environment={**foundation.environment, **engines.environment},
+            environment={**foundation.environment, **engines.control_environment},
         )
         self.kit = made
         # Reservations of repeated calls are deleted, places under a limit are given up.

@@ -31,6 +31,8 @@ class KitFunction(Construct):
         Its settings, without the prefix ``TASKRAIL_``.
     reserved_concurrency
         Most invocations at once; None for as many as the account has.
+    snap_start
+        Whether it starts from a snapshot, which is taken of every version that is published.
     """
 
     def __init__(
@@ -46,6 +48,7 @@ class KitFunction(Construct):
         memory_mb: int = 512,
         environment: Mapping[str, str] | None = None,
         reserved_concurrency: int | None = None,
+        snap_start: bool = False,
     ) -> None:
         super().__init__(scope, name)
         self.label = handler.removeprefix("handlers.").removesuffix(".handler")
@@ -61,7 +64,10 @@ class KitFunction(Construct):
             self,
             "Function",
             description=description,
-            runtime=lambda_.Runtime(f"python{configuration.python}", lambda_.RuntimeFamily.PYTHON),
+            # Every Python that can be chosen knows snapshots (Lambda Developer Guide, "SnapStart").
+            runtime=lambda_.Runtime(
+                f"python{configuration.python}", lambda_.RuntimeFamily.PYTHON, supports_snap_start=True
+            ),
             architecture=_ARCHITECTURES[configuration.architecture],
             code=code,
             handler=handler,
@@ -74,8 +80,9 @@ class KitFunction(Construct):
             },
             log_group=self.log_group,
             logging_format=lambda_.LoggingFormat.JSON,
-            tracing=lambda_.Tracing.ACTIVE,
+            tracing=lambda_.Tracing.ACTIVE if configuration.tracing else lambda_.Tracing.DISABLED,
             reserved_concurrent_executions=reserved_concurrency,
+            snap_start=lambda_.SnapStartConf.ON_PUBLISHED_VERSIONS if snap_start else None,
         )
         excuse(
             self.role,

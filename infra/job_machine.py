@@ -3,22 +3,16 @@
 from __future__ import annotations
 
 import json
-import math
 
 import aws_cdk as cdk
 from aws_cdk import aws_stepfunctions as sfn
 from constructs import Construct
 
 from infra.foundation import Foundation
-from infra.function import KitFunction
-from infra.payload_bucket import INPUTS, TASKS
-from infra.plan import job_package
+from infra.python_job import SPARE_SECONDS, PythonJob
 from infra.state_machine import LoggedMachine
-from taskrail.compute import STEP_FUNCTIONS_QUEUE_MS, StepFunctions
+from taskrail.compute import STEP_FUNCTIONS_QUEUE_MS
 from taskrail.tools import Tool
-
-SPARE_SECONDS = 10
-"""What the worker has for loading the job, and for reporting that its time ran out."""
 
 # Lambda's own errors: the function was not run, or nobody knows whether it was. The worker's claim tells attempts
 # apart, so that a second one is safe. What the job itself raises never gets here.
@@ -44,28 +38,15 @@ class JobMachine(Construct):
 
     def __init__(self, scope: Construct, name: str, *, foundation: Foundation, tool: Tool) -> None:
         super().__init__(scope, name)
-        runs_on = tool.runs_on
-        assert isinstance(runs_on, StepFunctions)
-        seconds = min(900, math.ceil(runs_on.timeout.total_seconds()) + SPARE_SECONDS)
-        self.job = KitFunction(
-            self,
-            "Job",
-            configuration=foundation.configuration,
-            code=foundation.codes.of(job_package(tool)),
-            handler="handlers.job_runner.handler",
-            description=f"Runs {tool.name}",
-            timeout_seconds=seconds,
-            memory_mb=runs_on.memory_mb,
-            environment=foundation.worker_environment,
-        )
-        foundation.table.allow_job(self.job.role)
-        foundation.bucket.allow(self.job.role, read=(TASKS, INPUTS), write=(TASKS,))
+        self.job = PythonJob(self, "Job", foundation=foundation, tool=tool, handler="handlers.job_runner.handler")
         function = self.job.function.function_arn
         self.runs = LoggedMachine(
             self,
             "Runs",
             configuration=foundation.configuration,
-            definition=sfn.DefinitionBody.from_string(_definition(tool.name, seconds, cdk.Stack.of(self).partition)),
+            definition=sfn.DefinitionBody.from_string(
+                _definition(tool.name, self.job.seconds, cdk.Stack.of(self).partition)
+            ),
             substitutions={"function": function},
             invokes=[function],
         )

@@ -5,6 +5,8 @@ from __future__ import annotations
 import aws_cdk as cdk
 from aws_cdk import aws_cloudwatch as cloudwatch
 
+from infra.function import KitFunction
+
 NAMESPACE = "Taskrail"
 """Of the kit's own metrics, which its log lines hold in the embedded metric format (`taskrail.telemetry`)."""
 
@@ -18,6 +20,16 @@ REPAIRS = "Repairs"
 STATUSES = ("completed", "failed", "cancelled")
 
 FIVE_MINUTES = cdk.Duration.minutes(5)
+
+
+def received(kit: KitFunction, *, label: str | None = None) -> cloudwatch.Metric:
+    """How many asynchronous invocations a function's queue has taken (Lambda Developer Guide, "Types of metrics")."""
+    return kit.function.metric("AsyncEventsReceived", statistic="Sum", period=FIVE_MINUTES, label=label)
+
+
+def dropped(kit: KitFunction, *, label: str | None = None) -> cloudwatch.Metric:
+    """How many of them were given up: after every attempt, or for their age."""
+    return kit.function.metric("AsyncEventsDropped", statistic="Sum", period=FIVE_MINUTES, label=label)
 
 
 def own(

@@ -29,6 +29,8 @@ class Parts:
         Functions of Python jobs and of workflows' steps, by name.
     machines, job_machines
         State machines by tool; those of Python jobs, which never fail of the job's own code, alone.
+    invoked
+        Those functions of `jobs` that are invoked without a state machine, by tool.
     table, dead_letters
         The table, and the queue of what was given up.
     """
@@ -44,6 +46,7 @@ class Parts:
     jobs: dict[str, KitFunction]
     machines: dict[str, LoggedMachine]
     job_machines: dict[str, LoggedMachine]
+    invoked: dict[str, KitFunction]
     table: dynamodb.TableV2
     dead_letters: sqs.Queue
 

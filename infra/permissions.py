@@ -17,6 +17,8 @@ def allow_start(engines: Engines, role: iam.Role) -> None:
     """Let a role start runs."""
     if engines.machine_arns:
         allow(role, ["states:StartExecution"], engines.machine_arns)
+    if engines.functions:
+        allow(role, ["lambda:InvokeFunction"], list(engines.functions.values()))
     definitions = named(job["definition"] for job in engines.jobs.values())
     arns = [engines.arn("batch", "job-definition", name) for name in definitions]
     # Without a revision the newest one is meant, and which that is changes with every deployment.

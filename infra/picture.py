@@ -91,7 +91,7 @@ def _invented(title: str, label: str, point: int) -> float:
     """A value from 0 to 1: of the same series always the same; what counts faults is nearly always nothing."""
     seed = sum(ord(letter) * (place + 1) for place, letter in enumerate(label))
     faults = ("error", "throttle", "failed", "5xx", "4xx", "dead", "repair", "refused", "cancelled")
-    rare = title.startswith(("Executions failed", "Errors")) or any(word in label for word in faults)
+    rare = title.startswith(("Runs failed", "Errors")) or any(word in label for word in faults)
     if rare:
         return 0.15 if (point * 7 + seed) % 29 == 0 else 0.0
     day = 0.5 + 0.35 * math.sin((point - 12 + seed % 5) / _POINTS * 2 * math.pi)

@@ -20,7 +20,7 @@ _DAY_MS = 86_400_000
 
 _ENVIRONMENT_BYTES = 3_300
 """What the other settings leave of the 4 KB that a function's environment has (Lambda quotas)."""
-_MACHINE_BYTES = 130
+_ARN_BYTES = 130
 _JOB_BYTES = 270
 """An ARN of a name that CloudFormation made, and two of them with what is around them."""
 
@@ -35,6 +35,8 @@ class Plan:
         All of them.
     machines
         Python jobs behind a state machine of the kit.
+    functions
+        Python jobs in a function that is invoked without one.
     jobs
         Python jobs on Batch.
     workflows
@@ -49,6 +51,7 @@ class Plan:
 
     tools: tuple[Tool, ...]
     machines: tuple[Tool, ...]
+    functions: tuple[Tool, ...]
     jobs: tuple[Tool, ...]
     workflows: tuple[Tool, ...]
     containers: tuple[Tool, ...]
@@ -73,6 +76,7 @@ class Plan:
         return cls(
             tools=tools,
             machines=tuple(tool for tool in python if engine_of(tool) == "step_functions"),
+            functions=tuple(tool for tool in python if engine_of(tool) == "lambda"),
             jobs=tuple(tool for tool in python if engine_of(tool) == "batch"),
             workflows=tuple(tool for tool, work in workflows if work.existing is None),
             containers=tuple(tool for tool, work in containers if work.existing is None),
@@ -104,12 +108,10 @@ class Plan:
 
     @property
     def environment_bytes(self) -> int:
-        """About how much room the names of state machines and jobs take in a function's environment."""
-        machines = (*self.machines, *self.workflows, *self.adopted_machines)
+        """About how much room the names of state machines, functions and jobs take in a function's environment."""
+        single = (*self.machines, *self.functions, *self.workflows, *self.adopted_machines)
         jobs = (*self.jobs, *self.containers, *self.adopted_jobs)
-        return sum(len(tool.name) + _MACHINE_BYTES for tool in machines) + sum(
-            len(tool.name) + _JOB_BYTES for tool in jobs
-        )
+        return sum(len(tool.name) + _ARN_BYTES for tool in single) + sum(len(tool.name) + _JOB_BYTES for tool in jobs)
 
     def check(self, configuration: Configuration) -> None:
         """Refuse a configuration that this catalogue cannot be deployed with.
@@ -138,8 +140,9 @@ class Plan:
         if self.environment_bytes > _ENVIRONMENT_BYTES:
             raise ConfigurationError(
                 "catalogue",
-                f"its state machines and jobs would take some {self.environment_bytes} bytes of the API function's "
-                f"environment, which has {_ENVIRONMENT_BYTES} for them; split it into two servers with a `name` each",
+                f"its state machines, functions and jobs would take some {self.environment_bytes} bytes of the API "
+                f"function's environment, which has {_ENVIRONMENT_BYTES} for them; split it into two servers with a "
+                "`name` each",
             )
         strangers = set(configuration.most_open) - {tool.name for tool in self.tools} - {"*"}
         if strangers:

@@ -47,7 +47,7 @@ class RestEdge(Construct):
                 logging_level=apigateway.MethodLoggingLevel.ERROR,
                 data_trace_enabled=False,
                 metrics_enabled=True,
-                tracing_enabled=True,
+                tracing_enabled=configuration.tracing,
             ),
         )
         if configuration.domain_name:

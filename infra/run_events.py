@@ -1,4 +1,4 @@
-"""EventBridge → `run_events`: what the engines tell of this stack's runs."""
+"""`run_events`: what the engines tell of this stack's runs, by EventBridge, and by Lambda itself."""
 
 from __future__ import annotations
 
@@ -8,12 +8,18 @@ from aws_cdk import aws_events_targets as targets
 from constructs import Construct
 
 from infra import permissions
+from infra.cdk import allow
 from infra.engines import Engines
 from infra.foundation import Foundation
 from infra.function import KitFunction
+from infra.invocations import Invocations
 from infra.payload_bucket import TASKS
 
 _ENDS = ["SUCCEEDED", "FAILED", "TIMED_OUT", "ABORTED"]
+
+_RETRIES = 2
+_LONGEST_SECONDS = 21_600
+"""As often and as long as Lambda tries an event whose function failed (PutFunctionEventInvokeConfig)."""
 
 
 class RunEvents(Construct):
@@ -38,7 +44,7 @@ class RunEvents(Construct):
             handler="handlers.run_events.handler",
             description="Settles tasks whose run has ended",
             timeout_seconds=60,
-            environment={**foundation.environment, **engines.environment},
+            environment={**foundation.environment, **engines.control_environment},
         )
         foundation.table.allow(self.heard.role, "GetItem", "UpdateItem")
         foundation.bucket.allow(self.heard.role, read=(TASKS,), write=(TASKS,))
@@ -66,3 +72,7 @@ class RunEvents(Construct):
                         retry_attempts=185,
                     )
                 )
+        # A rule's dead letters are for what could not be delivered; these, for what was delivered and not digested.
+        queue = foundation.dead_letters.queue.queue_arn
+        allow(self.heard.role, ["sqs:SendMessage"], [queue])
+        Invocations(self, "Invocations", of=self.heard, retries=_RETRIES, seconds=_LONGEST_SECONDS, given_up_to=queue)

@@ -72,7 +72,7 @@ class TaskrailStack(cdk.Stack):
             api=self.api.function,
             report=report.function if report is not None and plan.takes_http_reports else None,
         )
-        behind = Behind(self, "Behind", foundation=self.foundation, engines=self.work.engines, plan=plan)
+        behind = Behind(self, "Behind", foundation=self.foundation, work=self.work, plan=plan)
         Watching(
             self,
             "Watching",
@@ -87,6 +87,7 @@ class TaskrailStack(cdk.Stack):
                 jobs=self.work.functions,
                 machines=self.work.machines,
                 job_machines={tool.name: self.work.machines[tool.name] for tool in plan.machines},
+                invoked={tool: function.job for tool, function in self.work.invoked.items()},
                 table=self.foundation.table.table,
                 dead_letters=self.foundation.dead_letters.queue,
             ),

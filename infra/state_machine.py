@@ -60,11 +60,13 @@ class LoggedMachine(Construct):
             definition_body=definition,
             definition_substitutions=dict(substitutions),
             role=self.role,
-            tracing_enabled=True,
+            tracing_enabled=configuration.tracing,
             # Without execution data: it holds arguments and report tokens.
             logs=sfn.LogOptions(destination=log_group, level=sfn.LogLevel.ALL, include_execution_data=False),
             removal_policy=cdk.RemovalPolicy.DESTROY,
         )
+        if not configuration.tracing:
+            excuse(self.machine, "AwsSolutions-SF2", "Whether anything is traced is a choice of the deployment.")
         excuse(
             self.role,
             "AwsSolutions-IAM5[Resource::*]",

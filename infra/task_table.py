@@ -28,6 +28,7 @@ JOB_ATTRIBUTES = (
     "attempt",
     "runId",
     "claim",
+    "leaseUntil",
     "runOpen",
     "answerDeadline",
     "missingSince",

@@ -10,6 +10,7 @@ from infra.batch_work import BatchWork
 from infra.engines import Engines
 from infra.foundation import Foundation
 from infra.function import KitFunction
+from infra.job_function import JobFunction
 from infra.job_machine import JobMachine
 from infra.plan import Plan, words
 from infra.report_function import ReportFunction
@@ -34,6 +35,8 @@ class Work(Construct):
         its state machine, that of one of its functions stands under ``tool.function``.
     functions, machines
         What there is for the dashboard to show, by the same names.
+    invoked
+        Functions that are invoked without a state machine, by tool.
     report
         Takes reports; None without workflows and containers.
     """
@@ -44,6 +47,7 @@ class Work(Construct):
         self.roles: dict[str, iam.Role] = {}
         self.functions: dict[str, KitFunction] = {}
         self.machines: dict[str, LoggedMachine] = {}
+        self.invoked: dict[str, JobFunction] = {}
         self.report = ReportFunction(self, "Report", foundation=foundation) if plan.needs_report else None
         self.batch: BatchWork | None = None
         for tool in plan.machines:
@@ -51,6 +55,12 @@ class Work(Construct):
             self.roles[tool.name] = job.job.role
             self.functions[tool.name] = job.job
             self.machines[tool.name] = job.runs
+        for tool in plan.functions:
+            invoked = JobFunction(self, f"Invoked{words(tool.name)}", foundation=foundation, tool=tool)
+            self.roles[tool.name] = invoked.job.role
+            self.functions[tool.name] = invoked.job
+            self.invoked[tool.name] = invoked
+            self.engines.functions[tool.name] = invoked.job.function.function_arn
         for tool in plan.workflows:
             assert self.report is not None
             workflow = WorkflowMachine(

@@ -8,8 +8,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from local.engine import Jobs, Line, LocalBatch, LocalStepFunctions
+from local.invocations import LocalLambda
 from local.stack import Stack
-from taskrail.runtime import Runtime, build, client
+from taskrail.clients import client
+from taskrail.runtime import Runtime, build
 from taskrail.server import TaskServer
 from taskrail.settings import Settings
 
@@ -87,6 +89,7 @@ def runtime_of(stack: Stack) -> Runtime:
         s3=s3,
         engines={
             "step_functions": LocalStepFunctions(jobs, stack, server.tools, executions),
+            "lambda": LocalLambda(jobs, server.tools),
             "batch": LocalBatch(jobs, server.tools),
         },
     )

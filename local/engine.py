@@ -83,7 +83,7 @@ class Line:
 
 
 class Jobs:
-    """Runs as processes under the supervisor, for both engines.
+    """Runs as processes under the supervisor, for every engine.
 
     Parameters
     ----------
@@ -174,6 +174,7 @@ class LocalStepFunctions:
 
     records_ids: ClassVar[bool] = False
     stops_gently: ClassVar[bool] = False
+    by_lease: ClassVar[bool] = False
 
     def __init__(
         self,
@@ -270,6 +271,7 @@ class LocalBatch:
 
     records_ids: ClassVar[bool] = True
     stops_gently: ClassVar[bool] = True
+    by_lease: ClassVar[bool] = False
 
     def __init__(self, jobs: Jobs, tools: Mapping[str, Tool]) -> None:
         self._jobs = jobs

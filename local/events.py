@@ -1,4 +1,4 @@
-"""The local EventBridge: tells `handlers.run_events` how each run ended.
+"""The local EventBridge, and Lambda's failure destination: tells `handlers.run_events` how each run ended.
 
 A process of its own, so that neither the catalogue's code nor a slow table can hold up the
 supervisor. What it has not passed on when it dies, its successor passes on: the supervisor's
@@ -18,6 +18,7 @@ from uuid import uuid4
 from local.child import Wiring, vanish, when_cut
 from local.engine import Line, execution_arn
 from local.http_event import Invocation
+from local.invocations import record_of
 from local.stack import ACCOUNT, REGION
 from taskrail import clock
 from taskrail.engines import RunState
@@ -46,14 +47,21 @@ _LOST = "Host EC2 (instance i-00000000000000000) terminated."
 log = logging.getLogger("taskrail.local")
 
 
-def event_of(end: Mapping[str, Any]) -> dict[str, Any]:
-    """The event that EventBridge carries when a run ends: of Step Functions or of AWS Batch.
+def event_of(end: Mapping[str, Any]) -> dict[str, Any] | None:
+    """What is told when a run ends: the event of Step Functions or of AWS Batch, or the record of Lambda.
 
     Parameters
     ----------
     end
         The supervisor's account of a run that is over.
+
+    Returns
+    -------
+    dict or None
+        None where nobody is told: Lambda tells only of invocations that it gave up.
     """
+    if end["engine"] == "lambda":
+        return record_of(end)
     return _job(end) if end["engine"] == "batch" else _execution(end)
 
 
@@ -178,7 +186,9 @@ class Deliveries:
             return False
         if end is None:
             return False
-        self._deliver(end.get("event") or event_of(end))
+        event = end.get("event") or event_of(end)
+        if event is not None:
+            self._deliver(event)
         try:
             self._engine.ask({"do": "reported", "name": end["name"]})
         except EngineUnavailable:
@@ -189,7 +199,7 @@ class Deliveries:
     def _deliver(self, event: dict[str, Any]) -> None:
         for attempt in range(TRIES):
             try:
-                self._handler(event, Invocation(event["id"], self._time))
+                self._handler(event, Invocation(str(uuid4()), self._time))
                 return
             except Exception:
                 log.info("the end of a run could not be passed on", exc_info=True)

@@ -16,6 +16,7 @@ from pathlib import Path
 from types import FrameType
 
 from local.child import NOTHING, remove, when_cut
+from local.http_event import Invocation
 from local.processes import end_marked
 from local.records import KILL_AFTER_MS, MARK, Record, Records, sign
 from local.stack import Stack
@@ -79,6 +80,13 @@ def _attempts(stack: Stack, record: Record) -> None:
     clock = SystemClock()
     # Until here nothing had begun that a signal could leave half done.
     signal.signal(signal.SIGTERM, _end_soon)
+    if record.engine == "lambda":
+        from handlers.invoked_job import bind
+
+        within_ms = record.deadline + KILL_AFTER_MS - clock.now()
+        outcome = bind(runtime)(record.payload, Invocation(record.run_id, clock, within_ms))["outcome"]
+        logging.getLogger("taskrail").info("the invocation ended: %s", outcome)
+        return
     # AWS Batch starts another process for another attempt, and so does the supervisor.
     last = record.attempt + (0 if record.engine == "batch" else ATTEMPTS - 1)
     for attempt in range(record.attempt, last + 1):

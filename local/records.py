@@ -51,7 +51,7 @@ class Record:
     started_at
         When it was.
     engine
-        Which engine it plays: ``step_functions`` or ``batch``.
+        Which engine it plays: ``step_functions``, ``lambda`` or ``batch``.
     run_id
         The id that the engine gave it.
     environment
@@ -62,6 +62,8 @@ class Record:
         How often it is tried at most, when its process is lost.
     attempt, attempt_at
         Which try this is, from 1, and when it began.
+    next_at
+        When the next try begins, while it is waited for; else 0.
     state, reason, ended_at
         How it stands, and how and when it ended.
     asked, asked_at
@@ -82,6 +84,7 @@ class Record:
     attempts: int = 1
     attempt: int = 1
     attempt_at: int = 0
+    next_at: int = 0
     state: RunState = RunState.RUNNING
     reason: str | None = None
     ended_at: int | None = None

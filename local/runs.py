@@ -42,6 +42,16 @@ class _Run:
     identity: Identity | None = None
     timer: asyncio.TimerHandle | None = None
 
+    @property
+    def pauses(self) -> bool:
+        """Whether it is between two attempts, and so has no process."""
+        return self.record.next_at > 0 and not self.record.over
+
+    @property
+    def adopted(self) -> bool:
+        """Whether its process, which may live, is no child of this supervisor."""
+        return self.process is None and not self.record.over and not self.pauses
+
 
 class Runs:
     """Every run of one stack, by name.
@@ -60,6 +70,8 @@ class Runs:
         The time.
     on_end
         Called with the record of each run that ended.
+    pause_ms
+        How long an invocation is left alone between two attempts, in milliseconds.
     """
 
     def __init__(
@@ -70,8 +82,10 @@ class Runs:
         descriptors: Sequence[int],
         clock: Clock,
         on_end: Callable[[Record], None],
+        pause_ms: int = 0,
     ) -> None:
         self._records = records
+        self._pause_ms = pause_ms
         self._command = command
         self._environment = dict(environment)
         self._descriptors = tuple(descriptors)
@@ -204,6 +218,9 @@ class Runs:
             run = _Run(record, identity=self._records.identity(record.name))
             if record.over:
                 run.ended.set()
+            elif run.pauses:
+                run.identity = None
+                self._set_timer(run)
             elif self._lives(run):
                 self._set_timer(run)
             elif run.identity is None:
@@ -216,14 +233,14 @@ class Runs:
     def look(self) -> None:
         """Settle every run whose process has gone. To be called on SIGCHLD; adopted runs are polled."""
         for run in self._runs.values():
-            if run.record.over:
+            if run.record.over or run.pauses:
                 continue
             if run.process is not None:
                 self._look_at_child(run, run.process)
             elif not self._lives(run):
                 self._end_all(run, run.identity)
                 self._end(run, self._records.exit_code(run.record.name))
-        if not self._looking and any(run.process is None and not run.record.over for run in self._runs.values()):
+        if not self._looking and any(run.adopted for run in self._runs.values()):
             self._looking = True
             asyncio.get_running_loop().call_later(_LOOK_EVERY, self._look_again)
 
@@ -250,7 +267,11 @@ class Runs:
 
     def _ask(self, run: _Run, why: str) -> None:
         """Tell the process itself, not what it started, so that it can clean up; the kill later takes all."""
-        if run.record.asked is None:
+        if run.pauses:
+            # There is nothing to tell, and nothing to wait for.
+            self._save(run, replace(run.record, asked=why, asked_at=self._clock.now(), next_at=0))
+            self._end(run, None)
+        elif run.record.asked is None:
             self._save(run, replace(run.record, asked=why, asked_at=self._clock.now()))
             if run.identity is not None:
                 tell(run.identity, signal.SIGTERM)
@@ -260,9 +281,12 @@ class Runs:
         if run.timer is not None:
             run.timer.cancel()
         record = run.record
-        due, then = (
-            (record.deadline, self._time_out) if record.asked is None else (record.asked_at + KILL_AFTER_MS, self._kill)
-        )
+        if run.pauses:
+            due, then = record.next_at, self._next_attempt
+        elif record.asked is None:
+            due, then = record.deadline, self._time_out
+        else:
+            due, then = record.asked_at + KILL_AFTER_MS, self._kill
         delay = max(0, due - self._clock.now()) / 1000
         run.timer = asyncio.get_running_loop().call_later(delay, then, run)
 
@@ -270,6 +294,9 @@ class Runs:
         self._ask(run, TIME_OUT)
 
     def _kill(self, run: _Run) -> None:
+        if run.pauses:
+            self._ask(run, STOP)
+            return
         self._end_all(run, run.identity)
         if run.identity is None and run.process is not None:
             run.process.kill()
@@ -285,21 +312,35 @@ class Runs:
             run.timer.cancel()
         state, reason = _ending(run.record, code)
         self._records.clear_temporary(run.record.name)
-        if state is RunState.FAILED and code is None and run.record.attempt < run.record.attempts and not self._closed:
+        if self._is_tried_again(run.record, state, code):
             self._try_again(run)
             return
         self._save(run, replace(run.record, state=state, reason=reason, ended_at=self._clock.now()))
         run.ended.set()
         self._on_end(run.record)
 
-    def _try_again(self, run: _Run) -> None:
-        """Begin the next attempt under the same name and id, as AWS Batch does when a machine is lost.
+    def _is_tried_again(self, record: Record, state: RunState, code: int | None) -> bool:
+        if record.attempt >= record.attempts or self._closed:
+            return False
+        if record.engine == "lambda":
+            # Lambda tries whatever its function died of, running out of time included.
+            return state in (RunState.FAILED, RunState.TIMED_OUT)
+        # AWS Batch tries again what was lost, and not what failed.
+        return state is RunState.FAILED and code is None
 
-        Here that is a process whose end nobody saw. One that fails is not tried again.
-        """
+    def _try_again(self, run: _Run) -> None:
+        """Begin the next attempt under the same name and id: at once, or after a pause where the engine makes one."""
         log.info("attempt %d of a run of %s was lost; it is tried again", run.record.attempt, run.record.tool)
         run.process = run.identity = None
-        self._save(run, replace(run.record, attempt=run.record.attempt + 1, attempt_at=self._clock.now()))
+        if run.record.engine == "lambda":
+            self._save(run, replace(run.record, asked=None, asked_at=0, next_at=self._clock.now() + self._pause_ms))
+            self._set_timer(run)
+        else:
+            self._next_attempt(run)
+
+    def _next_attempt(self, run: _Run) -> None:
+        attempt = run.record.attempt + 1
+        self._save(run, replace(run.record, attempt=attempt, attempt_at=self._clock.now(), next_at=0))
         try:
             self._records.clear_attempt(run.record.name)
             self._spawn(run)

@@ -18,6 +18,10 @@ REPORT_PATH = "/report"
 LISTEN_SECONDS = "3600"
 """Longest life of a stream."""
 
+PAUSE_MS = 45_500
+"""Milliseconds between two attempts of an invocation. Lambda waits one minute and then two; nothing is gained here by
+waiting for longer than the lease of a worker that has died (`taskrail.rail.leases`)."""
+
 _FILE = "stack.json"
 
 # Variables that would send a client of ours to a real account, or around the local AWS.
@@ -56,6 +60,8 @@ class Stack:
         Whether requests and the output of jobs are shown in the terminal.
     table, bucket, secret
         As in `taskrail.settings.Settings`; the secret is a new one for every stack.
+    pause_ms
+        How long an invocation is left alone between two attempts, in milliseconds.
     job_command
         Command line that becomes a job process; empty for `python -m local.job_process`.
     """
@@ -69,6 +75,7 @@ class Stack:
     table: str = "taskrail"
     bucket: str = "taskrail-payloads"
     secret: str = field(default_factory=lambda: secrets.token_hex(32), repr=False)
+    pause_ms: int = PAUSE_MS
     job_command: tuple[str, ...] = ()
 
     @property

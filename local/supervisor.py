@@ -71,6 +71,7 @@ class Supervisor:
             [] if wiring.lifeline == NOTHING else [wiring.lifeline],
             SystemClock(),
             self._on_end,
+            self._stack.pause_ms,
         )
 
     def _command(self, record: Record, lock: int) -> list[str]:

@@ -6,6 +6,7 @@ Lambda and in the local stack.
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import os
 import signal
@@ -18,6 +19,10 @@ __all__ = ["pytest_sessionfinish", "pytest_terminal_summary", "pytest_testnodedo
 
 # The tests of the deployment need CDK, which `make test` does without.
 collect_ignore = [] if importlib.util.find_spec("aws_cdk") else ["infra"]
+
+# moto answers the sessions that are made after its import, and `taskrail.clients` keeps one for the process.
+if importlib.util.find_spec("moto"):
+    importlib.import_module("moto.core.models")
 
 # Set while pytest loads, before any test module can build a client.
 os.environ.update(

@@ -12,8 +12,11 @@ from typing import Any
 
 import pytest
 
-LONG = os.environ.get("TASKRAIL_LONG") == "1"
-"""Whether the long forms run: CI sets ``TASKRAIL_LONG=1``; ``make test`` runs the short ones."""
+SHARE = float(os.environ.get("TASKRAIL_LONG") or 0)
+"""How far on the way from the short forms to the long ones: ``make test-long`` sets ``TASKRAIL_LONG=1``, CI a part."""
+
+LONG = SHARE > 0
+"""Whether more than the short forms run."""
 
 SAME_EVERY_TIME = "CI" in os.environ
 """Whether hypothesis plays the same examples in every run: a red CI shows a change, not a lucky find."""
@@ -23,7 +26,7 @@ _counts: Counter[str] = Counter()
 
 def sized(short: int, long: int) -> int:
     """The number for the form that runs."""
-    return long if LONG else short
+    return round(short + (long - short) * SHARE)
 
 
 def count(what: str, number: int = 1) -> None:
@@ -54,6 +57,6 @@ def pytest_testnodedown(node: Any) -> None:
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
     """Print the counts."""
-    form = "long" if LONG else "short"
+    form = "short" if not LONG else "long" if SHARE == 1 else f"{SHARE:g} of the way to the long"
     for what, number in sorted(_counts.items()):
         terminalreporter.write_line(f"{number} {what} ({form} form)")

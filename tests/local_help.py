@@ -69,8 +69,9 @@ def processes_of(text: str) -> list[int]:
 class Desk:
     """A supervisor under test, with stand-in jobs, and the sockets that the launcher would hold."""
 
-    def __init__(self, directory: Path) -> None:
-        self.stack = Stack(directory, 1, 1, 1, "catalogue", job_command=(sys.executable, "-c", STAND_IN))
+    def __init__(self, directory: Path, pause_ms: int = 100) -> None:
+        job = (sys.executable, "-c", STAND_IN)
+        self.stack = Stack(directory, 1, 1, 1, "catalogue", pause_ms=pause_ms, job_command=job)
         self.stack.save()
         self._listener = socket.socket(socket.AF_UNIX)
         self._listener.bind(str(self.stack.socket))

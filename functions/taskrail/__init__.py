@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from taskrail.call import Call
     from taskrail.caller import Caller
     from taskrail.clock import days, hours, minutes, seconds
-    from taskrail.compute import Batch, StepFunctions
+    from taskrail.compute import Batch, Lambda, StepFunctions
     from taskrail.content import Audio, Image, Link, Resource, Text, ToolResult
     from taskrail.context import TaskContext
     from taskrail.errors import ProtocolError, ToolError
@@ -35,6 +35,7 @@ __all__ = [
     "Header",
     "Image",
     "InputFile",
+    "Lambda",
     "Link",
     "ProtocolError",
     "Resource",
@@ -62,6 +63,7 @@ _HOMES = {
     "Header": "schema_headers",
     "Image": "content",
     "InputFile": "inputs",
+    "Lambda": "compute",
     "Link": "content",
     "ProtocolError": "errors",
     "Resource": "content",

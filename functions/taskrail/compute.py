@@ -13,8 +13,8 @@ Architecture = Literal["arm64", "x86_64"]
 # A Lambda function ends at 15 minutes; the difference is what the worker needs to load the job
 # and to report that time ran out before the engine cuts it off.
 # https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html
-STEP_FUNCTIONS_LONGEST = minutes(14) + seconds(30)
-STEP_FUNCTIONS_MEMORY_MB = (128, 10_240)
+FUNCTION_LONGEST = minutes(14) + seconds(30)
+FUNCTION_MEMORY_MB = (128, 10_240)
 STEP_FUNCTIONS_QUEUE_MS = 60_000
 
 # What Fargate offers: memory in MB by vCPU.
@@ -39,6 +39,14 @@ BATCH_QUEUE = (minutes(10), hours(24))
 BATCH_STORAGE_GB = (21, 200)
 
 BATCH_MOST_ATTEMPTS = 10
+
+# https://docs.aws.amazon.com/lambda/latest/api/API_PutFunctionEventInvokeConfig.html
+LAMBDA_QUEUE = (minutes(1), hours(6))
+LAMBDA_MOST_ATTEMPTS = 3
+
+# How long Lambda waits before it invokes a function again that has failed: one minute, then two.
+# https://docs.aws.amazon.com/lambda/latest/dg/invocation-async-error-handling.html
+LAMBDA_PAUSES = (minutes(1), minutes(2))
 
 # Moments are written as ISO 8601 with four digits of year, so that durations need a bound.
 LONGEST_DURATION = days(3650)
@@ -92,17 +100,55 @@ class StepFunctions:
     attempts: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
-        lowest, highest = STEP_FUNCTIONS_MEMORY_MB
-        if isinstance(self.memory_mb, bool) or not isinstance(self.memory_mb, int):
-            raise ValueError("StepFunctions(memory_mb=...) is a whole number of MB")
-        if not lowest <= self.memory_mb <= highest:
-            raise ValueError(f"StepFunctions(memory_mb=...) must be {lowest} to {highest}")
-        checked_milliseconds("StepFunctions(timeout=...)", self.timeout)
-        if self.timeout > STEP_FUNCTIONS_LONGEST:
+        _check_function("StepFunctions", self.memory_mb, self.timeout)
+
+
+@dataclass(frozen=True)
+class Lambda:
+    """Run the job in a Lambda function that is invoked asynchronously: no state machine, and nothing to ask or to stop.
+
+    Parameters
+    ----------
+    memory_mb
+        Memory of the function in MB, 128 to 10240; its CPU grows along.
+    timeout
+        Longest time of one attempt, at most 14 minutes 30 seconds: a Lambda function ends at 15
+        minutes, and the report of a time-out needs the rest.
+    attempts
+        How often a run is tried when its function dies, 1 to 3; code that fails is not tried again. Lambda waits a
+        minute before the second attempt and two before the third.
+    queue_within
+        How long a run may wait in Lambda's queue, 1 minute to 6 hours; one that waits longer is dropped. Lambda
+        counts from the call, so that further attempts have to begin within it too.
+
+    Raises
+    ------
+    ValueError
+        If a size is out of range; the text says what is in range.
+    """
+
+    memory_mb: int = 512
+    timeout: timedelta = timedelta(minutes=10)
+    attempts: int = 1
+    queue_within: timedelta = timedelta(hours=1)
+
+    engine: ClassVar[str] = "lambda"
+
+    def __post_init__(self) -> None:
+        _check_function("Lambda", self.memory_mb, self.timeout)
+        _check_whole("Lambda(attempts=...)", self.attempts, 1, LAMBDA_MOST_ATTEMPTS)
+        _check_between("Lambda(queue_within=...)", self.queue_within, LAMBDA_QUEUE, "1 minute to 6 hours")
+        before_last = self.timeout * (self.attempts - 1) + sum(LAMBDA_PAUSES[: self.attempts - 1], timedelta())
+        if self.queue_within < before_last:
             raise ValueError(
-                "StepFunctions(timeout=...) is at most 14 minutes 30 seconds, since its Lambda function "
-                "ends at 15 minutes; split the work into steps that fit"
+                f"Lambda(queue_within=...) with attempts={self.attempts} is at least {before_last} here: its last "
+                "attempt can begin so long after the call, and Lambda drops it if that is later than queue_within"
             )
+
+    @property
+    def queue_ms(self) -> int:
+        """How long a run may wait for its place before it counts as lost, in milliseconds."""
+        return milliseconds(self.queue_within)
 
 
 @dataclass(frozen=True)
@@ -165,6 +211,20 @@ class Batch:
     def queue_ms(self) -> int:
         """How long a run may wait for its place before it counts as lost, in milliseconds."""
         return milliseconds(self.queue_within)
+
+
+def _check_function(name: str, memory_mb: object, timeout: timedelta) -> None:
+    lowest, highest = FUNCTION_MEMORY_MB
+    if isinstance(memory_mb, bool) or not isinstance(memory_mb, int):
+        raise ValueError(f"{name}(memory_mb=...) is a whole number of MB")
+    if not lowest <= memory_mb <= highest:
+        raise ValueError(f"{name}(memory_mb=...) must be {lowest} to {highest}")
+    checked_milliseconds(f"{name}(timeout=...)", timeout)
+    if timeout > FUNCTION_LONGEST:
+        raise ValueError(
+            f"{name}(timeout=...) is at most 14 minutes 30 seconds, since its Lambda function "
+            "ends at 15 minutes; split the work into steps that fit"
+        )
 
 
 def _check_between(name: str, duration: object, bounds: tuple[timedelta, timedelta], told: str) -> None:

@@ -169,6 +169,7 @@ def _from(server: TaskServer, settings: Settings) -> Runtime:
     engines: dict[str, Engine] = {
         "step_functions": Lazy(lambda: _step_functions(settings), records_ids=False, stops_gently=False),
         "batch": Lazy(lambda: _batch(settings), records_ids=True, stops_gently=True),
+        "lambda": Lazy(lambda: _lambda_functions(settings), records_ids=False, stops_gently=False, by_lease=True),
     }
     return build(server, settings, dynamodb=client("dynamodb"), s3=lambda: client("s3"), engines=engines)
 
@@ -193,13 +194,16 @@ class Lazy:
     ----------
     make
         Makes the engine.
-    records_ids, stops_gently
+    records_ids, stops_gently, by_lease
         As that engine has them.
     """
 
-    def __init__(self, make: Callable[[], Engine], *, records_ids: bool, stops_gently: bool) -> None:
+    def __init__(
+        self, make: Callable[[], Engine], *, records_ids: bool, stops_gently: bool, by_lease: bool = False
+    ) -> None:
         self.records_ids = records_ids
         self.stops_gently = stops_gently
+        self.by_lease = by_lease
         self._make = make
 
     @cached_property
@@ -233,6 +237,12 @@ def _step_functions(settings: Settings) -> Engine:
 
     adopted = Adopted(lambda: client("resourcegroupstaggingapi"))
     return StepFunctions(client("stepfunctions"), settings.state_machines, adopted)
+
+
+def _lambda_functions(settings: Settings) -> Engine:
+    from taskrail.engines.lambda_functions import LambdaFunctions
+
+    return LambdaFunctions(client("lambda"), settings.functions)
 
 
 def _batch(settings: Settings) -> Engine:

@@ -59,6 +59,8 @@ class Settings:
         ARN of the secret in Secrets Manager, read at its first use.
     state_machines
         ARN of the state machine of each Step Functions tool, by the tool's name; or ``tag:key=value``.
+    functions
+        ARN of the function of each Lambda tool, by the tool's name.
     jobs
         ``queue`` and ``definition`` of each Batch tool, by the tool's name: ARNs, names, or ``tag:key=value``.
     report_url
@@ -115,6 +117,7 @@ class Settings:
     secret: str = field(repr=False, default="")
     secret_arn: str | None = None
     state_machines: Mapping[str, str] = field(default_factory=dict)
+    functions: Mapping[str, str] = field(default_factory=dict)
     jobs: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     report_url: str | None = None
     event_bus: str | None = None
@@ -196,7 +199,8 @@ class Settings:
             bucket=required(_PREFIX + "BUCKET", env),
             secret=env.get(_PREFIX + "SECRET", "") if unsigned else required(_PREFIX + "SECRET", env),
             secret_arn=env.get(_PREFIX + "SECRET_ARN") or None,
-            state_machines=_arns(env.get(_PREFIX + "STATE_MACHINES", "{}")),
+            state_machines=_arns("STATE_MACHINES", env),
+            functions=_arns("FUNCTIONS", env),
             jobs=_jobs(env.get(_PREFIX + "JOBS", "{}")),
             report_url=env.get(_PREFIX + "REPORT_URL") or None,
             event_bus=env.get(_PREFIX + "EVENT_BUS") or None,
@@ -275,10 +279,10 @@ def _list(text: str) -> tuple[str, ...]:
     return tuple(part.strip() for part in text.split(",") if part.strip())
 
 
-def _arns(text: str) -> dict[str, str]:
-    value = _object("STATE_MACHINES", text, "tool name to ARN")
+def _arns(name: str, env: Mapping[str, str]) -> dict[str, str]:
+    value = _object(name, env.get(_PREFIX + name, "{}"), "tool name to ARN")
     if not all(isinstance(arn, str) for arn in value.values()):
-        raise _no_object("STATE_MACHINES", "tool name to ARN")
+        raise _no_object(name, "tool name to ARN")
     return value
 
 

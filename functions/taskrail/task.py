@@ -56,7 +56,8 @@ class Task:
     `arguments`, `result`, `error` and the values of `answers` and `steps` are stored texts: JSON, or
     a pointer to an object (see `taskrail.payloads`). `tokens` are the task tokens of states that wait for an
     answer, by the key of their question, each until the answer was passed on. `reservation` is the key under
-    which repeated calls find this task.
+    which repeated calls find this task. `lease_until` is until when a worker is known to be at work, for engines that
+    cannot be asked.
     """
 
     task_id: str
@@ -89,6 +90,7 @@ class Task:
     cancel_requested_at: int | None = None
     probed_at: int | None = None
     missing_since: int | None = None
+    lease_until: int | None = None
     sealed_until: int | None = None
     client: Mapping[str, Any] = field(default_factory=dict)
     caller: Mapping[str, Any] = field(default_factory=dict)
@@ -206,6 +208,7 @@ class Task:
             questions=known,
             answer_deadline=deadline,
             run_open=hold,
+            lease_until=self.lease_until if hold else None,
             ttl_ms=self._ttl_for(deadline + budget_ms),
         )
 
@@ -224,7 +227,7 @@ class Task:
         """The run no longer waits for the answer: the next one will take it up."""
         if self.status is not Status.INPUT_REQUIRED or not self.run_open:
             return self
-        return replace(self, run_open=False)
+        return replace(self, run_open=False, lease_until=None)
 
     def answered(self, answers: Mapping[str, str], now: int, *, budget_ms: int) -> Task:
         """Answers to open questions are kept; the last one sets the task to work again.
@@ -290,6 +293,7 @@ class Task:
             error=error,
             ttl_ms=ttl,
             run_open=False,
+            lease_until=None,
             answer_deadline=None,
             arguments=None,
             questions={},
@@ -317,6 +321,7 @@ class Task:
             run_deadline=now + budget_ms,
             probed_at=None,
             missing_since=None,
+            lease_until=None,
             progress=self.progress,
             ttl_ms=self._ttl_for(now + budget_ms),
         )

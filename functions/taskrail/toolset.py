@@ -44,7 +44,7 @@ R = TypeVar("R")
 H = TypeVar("H", bound=Callable[..., Any])
 
 _BATCH = Batch()
-_ENGINES = ("step_functions", "batch")
+_ENGINES = ("step_functions", "lambda", "batch")
 
 
 class DeclaredTool(Generic[P, R]):
@@ -225,8 +225,8 @@ class Toolset:
         name
             Name on the wire; the function's own by default.
         runs_on
-            Where it runs and how long one run may take, such as ``StepFunctions(timeout=minutes(10))`` or
-            ``Batch(timeout=hours(2))``.
+            Where it runs and how long one run may take, such as ``StepFunctions(timeout=minutes(10))``,
+            ``Lambda(timeout=minutes(10))`` or ``Batch(timeout=hours(2))``.
         mode
             ``optional``: a task for clients that know tasks, waited for on behalf of others;
             ``required``: only for clients that know tasks.

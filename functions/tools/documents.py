@@ -13,7 +13,7 @@ from dataclasses import astuple, dataclass, fields
 
 from pydantic import BaseModel, Field
 
-from taskrail import Call, StepFunctions, TaskContext, Toolset, hours, minutes, seconds
+from taskrail import Call, Lambda, TaskContext, Toolset, hours, minutes, seconds
 from tools.inputs import Documents, Uris, read, require_some
 
 tools = Toolset()
@@ -89,7 +89,8 @@ def measure_text(text: str) -> Measures:
 
 @tools.task(
     title="Count words",
-    runs_on=StepFunctions(memory_mb=1024, timeout=minutes(10)),
+    # It changes nothing, so that it may begin anew when its function dies.
+    runs_on=Lambda(memory_mb=1024, timeout=minutes(10), attempts=2),
     keep_result=hours(24),
     poll_interval=seconds(1),
 )

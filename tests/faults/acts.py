@@ -10,7 +10,7 @@ from typing import Any
 from taskrail.clock import milliseconds
 from taskrail.testing import Called
 from tests.faults.faults import Fault, Killed, Lasting, Plan
-from tests.faults.world import Process, World, tell_end
+from tests.faults.world import Process, World, tell_end, tell_lost
 
 # --- how the world gets to where an operation begins
 
@@ -80,7 +80,7 @@ def start_got_lost(world: World) -> None:
 
 def engine_refuses(world: World) -> None:
     """The engine has no permission, or no capacity."""
-    world.queue.refuse = True
+    world.queue.refuse = world.invocations.refuse = True
 
 
 def start_got_lost_and_missed(world: World) -> None:
@@ -161,3 +161,8 @@ def event(status: str) -> Callable[[Process], None]:
     """The event arrives that the first run has ended."""
     error = "States.TaskFailed" if status == "FAILED" else None
     return lambda process: tell_end(process, process.world.run_name(), status, error)
+
+
+def record(process: Process) -> None:
+    """The record arrives that the function of the first run has died for the last time."""
+    tell_lost(process, process.world.invocations.of(process.world.run_name())[0])

@@ -11,6 +11,7 @@ from taskrail import (
     Call,
     ExistingJob,
     ExistingStateMachine,
+    Lambda,
     StepFunctions,
     TaskContext,
     TaskServer,
@@ -24,6 +25,7 @@ from taskrail.testing import StandingClock
 
 tools = Toolset()
 ON = StepFunctions(timeout=minutes(5))
+ON_LAMBDA = Lambda(timeout=minutes(5), queue_within=minutes(10))
 ON_BATCH = Batch(timeout=minutes(5), attempts=1, queue_within=minutes(10))
 LARGE = "x" * 5_000
 """Too large for an item: arguments, answers and step outcomes of this size go to the bucket."""
@@ -138,6 +140,45 @@ def batch_asks(task: TaskContext) -> str:
     return "the result"
 
 
+@tools.task(runs_on=ON_LAMBDA, keep_result=hours(2))
+def function(task: TaskContext, text: str) -> str:
+    """Do one thing, in a function that is invoked asynchronously."""
+    done[task.task_id, "work"] += 1
+    return "the result"
+
+
+@tools.task(runs_on=ON_LAMBDA, keep_result=hours(2))
+def function_renews(task: TaskContext) -> str:
+    """Tell nothing for so long that the lease has to be renewed, twice."""
+    for _ in range(2):
+        clocks[-1].advance(21_000)
+        task.check()
+    done[task.task_id, "work"] += 1
+    return "the result"
+
+
+@tools.task(runs_on=ON_LAMBDA, keep_result=hours(2))
+def function_asks(task: TaskContext) -> str:
+    """Ask once, after a step that costs money."""
+
+    def pay() -> int:
+        done[task.task_id, "step"] += 1
+        return 1
+
+    task.step("pay", pay)
+    task.ask("go", "Go on?", Approval)
+    done[task.task_id, "work"] += 1
+    return "the result"
+
+
+@tools.task(runs_on=ON_LAMBDA, keep_result=hours(2))
+def function_holds(task: TaskContext) -> str:
+    """Ask, and hold the run open for a while."""
+    task.ask("go", "Go on?", Approval, wait=seconds(0.5))
+    done[task.task_id, "work"] += 1
+    return "the result"
+
+
 @tools.task(runs_on=ON, keep_result=hours(2), dedupe=hours(1))
 def once(task: TaskContext, text: str) -> str:
     """Do one thing, however often it is called."""
@@ -148,6 +189,13 @@ def once(task: TaskContext, text: str) -> str:
 @tools.task(runs_on=ON_BATCH, keep_result=hours(2), dedupe=hours(1))
 def once_batch(task: TaskContext, text: str) -> str:
     """The same, in a container of the kit's."""
+    done[task.task_id, "work"] += 1
+    return "the result"
+
+
+@tools.task(runs_on=ON_LAMBDA, keep_result=hours(2), dedupe=hours(1))
+def once_function(task: TaskContext, text: str) -> str:
+    """The same, in a function that is invoked asynchronously."""
     done[task.task_id, "work"] += 1
     return "the result"
 

@@ -160,7 +160,7 @@ class Cell:
         return f"{self.operation.name} | {where} | {self.plan.fault.value}{lasting} | {self.then.value}"
 
 
-def cells(operation: Operation, calls: Sequence[str], *, all_ways: bool) -> list[Cell]:
+def cells(operation: Operation, calls: Sequence[str], *, share: float) -> list[Cell]:
     """The cells of a row.
 
     Parameters
@@ -169,12 +169,13 @@ def cells(operation: Operation, calls: Sequence[str], *, all_ways: bool) -> list
         The row.
     calls
         The AWS calls that it makes, as a dry run recorded them.
-    all_ways
-        Whether the world goes on in every way after every fault; else the ways take turns.
+    share
+        How much of the table: 0 for the short form; 1 for the long one, in which the world goes on in every way after
+        every fault. Below, the ways take turns.
     """
     made: list[Cell] = []
     for number, plan in enumerate(_plans(len(calls))):
-        one_in = (6 if operation.thin else 1) if all_ways else (24 if operation.thin else 6)
+        one_in = round((6 if operation.thin else 1) / share) if share else (24 if operation.thin else 6)
         if not _taken(plan, number, one_in):
             continue
         answer, stuck = _answer(operation, calls, plan)
@@ -183,7 +184,7 @@ def cells(operation: Operation, calls: Sequence[str], *, all_ways: bool) -> list
         happened = landed >= max(operation.ends)
         again = frozenset(kind for kind, recorded in operation.records.items() if landed < recorded)
         thens = _thens(operation, answer, ends)
-        if not all_ways:
+        if share < 1:
             # They take turns: every way follows a kill in every call, and some way every other fault.
             turn = plan.call + plan.fault.takes_effect if plan.fault.kills else len(made)
             several = plan.fault.kills and not operation.thin

@@ -16,14 +16,17 @@ import pytest
 from taskrail.clock import days, milliseconds
 from taskrail.errors import EngineUnavailable, StoreUnavailable
 from taskrail.testing import RpcFailure
-from tests.counts import LONG, count
+from tests.counts import SHARE, count
 from tests.faults import catalogue
 from tests.faults.faults import Killed, Lasting
+from tests.faults.lambda_table import FUNCTIONS
 from tests.faults.operations import Answer, Cell, End, Operation, Then, cells
 from tests.faults.table import OPERATIONS
 from tests.faults.work_table import WORK
-from tests.faults.world import Process, Snapshot, World, tell_end, tell_job, tell_removed, world
+from tests.faults.world import Process, Snapshot, World, tell_end, tell_job, tell_lost, tell_removed, world
 
+OUTLASTS_A_LEASE_MS = 55_000
+"""After so long, in milliseconds, a read takes the worker of a run on Lambda for gone."""
 LONGEST_POLLING = 12
 """Polls after which a task counts as stranded."""
 
@@ -44,8 +47,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     with world() as made:
         made_cells = [
             cell
-            for operation in (*OPERATIONS, *WORK)
-            for cell in cells(operation, dry_run(operation, made), all_ways=LONG)
+            for operation in (*OPERATIONS, *WORK, *FUNCTIONS)
+            for cell in cells(operation, dry_run(operation, made), share=SHARE)
         ]
     metafunc.parametrize("cell", made_cells, ids=[cell.name for cell in made_cells])
 
@@ -90,13 +93,17 @@ def test_cell(cell: Cell, prepared: Prepared) -> None:
     assert answer is cell.answer
     if answer is Answer.REFUSED:
         left_behind_nothing(cell, here, before)
-    here.queue.refuse = False
+    ends = {cell.end}
+    if cell.then is Then.CANCEL and here.clock.now() - began > OUTLASTS_A_LEASE_MS:
+        # Whoever cancels after such an outage may find that the worker is no more.
+        ends |= {End.LOST} if here.invocations.of(here.run_name()) else set()
+    here.queue.refuse = here.invocations.refuse = False
     go_on(cell, here)
     if cell.then is Then.LEAVE or cell.end is End.GONE:
         left_alone(here)
         return
     detail = polled_to_its_end(cell, here)
-    assert end_of(detail) is cell.end
+    assert end_of(detail) in ends
     if cell.plan.fault.kills:
         late_news(here)
     after = here.healthy.called(here.task_id).poll()
@@ -108,8 +115,8 @@ def test_cell(cell: Cell, prepared: Prepared) -> None:
         nothing_goes_on(here)
     started = here.starts(here.task_id)
     assert len(set(started)) <= cell.operation.runs
-    # Batch takes every submission for a new job; Step Functions takes a name once.
-    assert len(started) == len(set(started)) or here.jobs.of(started[0])
+    # Batch and Lambda take every start for a new one; Step Functions takes a name once.
+    assert len(started) == len(set(started)) or here.jobs.of(started[0]) or here.invocations.of(started[0])
 
 
 def answer_of(operation: Operation, process: Process) -> Answer:
@@ -119,7 +126,8 @@ def answer_of(operation: Operation, process: Process) -> Answer:
         if told is False:
             return Answer.ERROR
         # While a worker waits for the table, another job of its run may take the run up.
-        alone = len(process.world.jobs.of(process.world.run_name())) < 2
+        name = process.world.run_name()
+        alone = len(process.world.jobs.of(name)) + len(process.world.invocations.of(name)) < 2
         assert not alone or told not in ("nothing to do", "superseded"), "a worker took its own write for another's"
     except Killed:
         return Answer.NOTHING
@@ -213,6 +221,9 @@ def late_news(here: World) -> None:
     for name in [name for name in here.queue.states if name.startswith(here.task_id)]:
         tell_end(here.healthy, name, "FAILED", "States.TaskFailed")
         here.healthy.attempt(name, 9)
+    for event in [event for event in here.invocations.all if event.name.startswith(here.task_id)]:
+        tell_lost(here.healthy, event)
+        here.healthy.deliver(event)
     for job in [job for job in here.jobs.all.values() if job.name.startswith(here.task_id)]:
         tell_job(here.healthy, job)
         if catalogue.server.tools[job.tool].work is None:
@@ -235,6 +246,7 @@ def left_alone(here: World) -> None:
     here.run_jobs()
     here.clock.advance(milliseconds(days(20)))
     here.jobs.time_out()
+    here.invocations.time_out()
     here.run_jobs()
     here.time_out()
     for task_id, expires in here.items().items():

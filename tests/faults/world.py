@@ -18,17 +18,20 @@ from unittest.mock import patch
 from botocore.awsrequest import AWSResponse
 
 from handlers import expired, report, run_events
+from taskrail.clients import client
 from taskrail.engines import RunReport, RunState, parse_run_name, run_name
 from taskrail.engines.adopted import Adopted
 from taskrail.engines.batch import Batch
+from taskrail.engines.lambda_functions import LambdaFunctions
 from taskrail.engines.step_functions import StepFunctions
-from taskrail.runtime import Runtime, build, client
+from taskrail.runtime import Runtime, build
 from taskrail.settings import Settings
 from taskrail.testing import BUCKET, TABLE, Called, CountingIds, Kit, QueueEngine, StandingClock
 from taskrail.worker import run_attempt
 from tests.faults import catalogue
 from tests.faults.executions import MACHINE, Executions, Flow
 from tests.faults.faults import Clients, Plan, Wire
+from tests.faults.invocations import FUNCTION, RETRY_AFTER_MS, Event, Invocations
 from tests.faults.jobs import Job, Jobs
 from tests.faults.remote import go_on_with_flow, go_on_with_job
 
@@ -58,6 +61,7 @@ class Process:
         dynamodb = clients("dynamodb")
         tools = catalogue.server.tools
         machines = {name: MACHINE + name for name in tools}
+        functions = {name: FUNCTION + name for name in tools}
         jobs = {name: {"queue": "jobs", "definition": name} for name in tools}
         adopted = Adopted(lambda: clients("resourcegroupstaggingapi"))
         self.runtime: Runtime = build(
@@ -67,6 +71,7 @@ class Process:
             s3=lambda: clients("s3"),
             engines={
                 "step_functions": StepFunctions(clients("stepfunctions"), machines),
+                "lambda": LambdaFunctions(clients("lambda"), functions),
                 "batch": Batch(clients("batch"), jobs, adopted, lambda: clients("logs")),
             },
             clock=world.clock,
@@ -84,9 +89,28 @@ class Process:
         """A job's process: one attempt of the run of that name, of which the engine does not hear yet."""
         if jobs := self.world.jobs.of(name):
             return self.work(jobs[0], number)
+        if events := self.world.invocations.of(name):
+            return self.deliver(events[0])
         if name in self.world.queue.waiting:
             self.world.queue.waiting.remove(name)
         return self.kit.run_one(name, attempt=number)
+
+    def deliver(self, event: Event) -> str:
+        """A function's process: Lambda invokes it with an event, after a pause if it has failed before."""
+        if event.delivered:
+            self.world.clock.advance(RETRY_AFTER_MS)
+        event.delivered += 1
+        outcome = run_attempt(
+            self.runtime.rail.reports,
+            self.runtime.server,
+            task_id=event.payload["taskId"],
+            run=event.payload["run"],
+            run_id=event.request_id,
+            attempt=None,
+            ticker=False,
+        )
+        event.over = True
+        return outcome
 
     def work(self, job: Job, attempt: int = 1) -> str:
         """A container of the kit's: one attempt of a job on Batch."""
@@ -116,6 +140,7 @@ class Snapshot:
     inputs: dict[str, str]
     flows: dict[str, Flow]
     jobs: Jobs
+    invocations: Invocations
     objects: dict[str, Any]
     task_id: str
     state: str | None
@@ -135,6 +160,7 @@ class World:
         self.queue = QueueEngine()
         self.executions = Executions(self.queue)
         self.jobs = Jobs()
+        self.invocations = Invocations()
         self.task_id = ""
         """The ticket that the client under test holds."""
         self.state: str | None = None
@@ -165,6 +191,7 @@ class World:
             dict(self.executions.inputs),
             deepcopy(self.executions.flows),
             deepcopy(self.jobs),
+            deepcopy(self.invocations),
             objects,
             self.task_id,
             self.state,
@@ -182,6 +209,7 @@ class World:
         self.executions.inputs = dict(moment.inputs)
         self.executions.flows = deepcopy(moment.flows)
         vars(self.jobs).update(vars(deepcopy(moment.jobs)))
+        vars(self.invocations).update(vars(deepcopy(moment.invocations)))
         objects = self._objects()
         for key in set(objects) - set(moment.objects):
             dict.pop(objects, key)
@@ -197,6 +225,8 @@ class World:
             return self.executions(event_name, request)
         if event_name.startswith("before-send.batch"):
             return self.jobs(event_name, request)
+        if event_name.startswith("before-send.lambda"):
+            return self.invocations(event_name, request)
         response: AWSResponse = self._moto(event_name, request)
         return response
 
@@ -204,6 +234,8 @@ class World:
         """Let all work that was started go on, in processes to which nothing happens."""
         for name in list(self.queue.waiting):
             self.healthy.attempt(name)
+        for event in self.invocations.waiting():
+            self.healthy.deliver(event)
         for flow in self.executions.living():
             go_on_with_flow(self.healthy, flow)
         self.jobs.kill()
@@ -224,6 +256,11 @@ class World:
             if event:
                 tell_job(self.healthy, jobs[0])
             return
+        if events := self.invocations.of(name):
+            events[0].over = True
+            if event:
+                tell_lost(self.healthy, events[0])
+            return
         self.queue.end(name, RunReport(RunState.FAILED, "States.TaskFailed"))
         if event:
             tell_end(self.healthy, name, "FAILED", "States.TaskFailed")
@@ -234,6 +271,7 @@ class World:
             if not state.ended:
                 self.queue.end(name, RunReport(RunState.TIMED_OUT))
         self.jobs.time_out()
+        self.invocations.time_out()
 
     def items(self) -> dict[str, int]:
         """When every task's item expires, in seconds since the epoch, by task id."""
@@ -261,11 +299,13 @@ class World:
     def living(self) -> list[str]:
         """The names of all runs that go on."""
         runs = [name for name, state in self.queue.states.items() if not state.ended]
-        return [*runs, *(flow.name for flow in self.executions.living()), *(job.name for job in self.jobs.living())]
+        others = (*self.executions.living(), *self.jobs.living(), *self.invocations.waiting())
+        return [*runs, *(run.name for run in others)]
 
     def starts(self, task_id: str) -> list[str]:
         """The names of a task's runs, each as often as it was begun."""
-        names = [*self.queue.starts, *self.executions.flows, *(job.name for job in self.jobs.all.values())]
+        others = (*self.jobs.all.values(), *self.invocations.all)
+        names = [*self.queue.starts, *self.executions.flows, *(run.name for run in others)]
         return [name for name in names if name.startswith(task_id)]
 
     def _objects(self) -> Any:
@@ -299,6 +339,11 @@ def tell_job(process: Process, job: Job) -> None:
     """EventBridge delivers how a job stands to a process."""
     event = {"detail-type": "Batch Job State Change", "source": "aws.batch", "detail": job.detail()}
     run_events.bind(process.runtime)(event, None)
+
+
+def tell_lost(process: Process, event: Event) -> None:
+    """Lambda sends what it has given up to a function's failure destination."""
+    run_events.bind(process.runtime)(event.record(), None)
 
 
 def tell_removed(process: Process, record: dict[str, Any]) -> bool:

@@ -1,7 +1,8 @@
 """A deployment behind its real handlers, on moto, with every AWS call that it makes written down.
 
 Step Functions is moto's too: it keeps executions by name but runs nothing, so that a test lets a run happen
-through `job_runner`, as the state machine would.
+through `job_runner`, as the state machine would. Lambda accepts every event and delivers none: a test does, through
+`invoked_job`.
 """
 
 from __future__ import annotations
@@ -11,15 +12,38 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from handlers import job_runner, mcp_api, run_events
+from handlers import invoked_job, job_runner, mcp_api, run_events
+from taskrail.clients import client
+from taskrail.engines.lambda_functions import LambdaFunctions
 from taskrail.engines.step_functions import StepFunctions
 from taskrail.errors import TASKS_EXTENSION
-from taskrail.runtime import build, client
+from taskrail.runtime import Lazy, build
 from taskrail.server import TaskServer
 from taskrail.settings import Settings
 from taskrail.testing import BUCKET, TABLE, VERSION, StandingClock
+from tests.faults.faults import answer
 
 DEFINITION = {"StartAt": "Job", "States": {"Job": {"Type": "Pass", "End": True}}}
+
+
+FUNCTION = "arn:aws:lambda:eu-central-1:123456789012:function:job"
+
+
+class Invocation:
+    """What Lambda tells a handler of an invocation.
+
+    Parameters
+    ----------
+    aws_request_id
+        Its id.
+    """
+
+    def __init__(self, aws_request_id: str) -> None:
+        self.aws_request_id = aws_request_id
+
+    def get_remaining_time_in_millis(self) -> int:
+        """Always plenty."""
+        return 900_000
 
 
 class Deployed:
@@ -44,17 +68,29 @@ class Deployed:
             dynamodb=self._counted("dynamodb"),
             s3=lambda: self._counted("s3"),
             engines={
-                "step_functions": StepFunctions(self._counted("stepfunctions"), dict.fromkeys(server.tools, machine))
+                "step_functions": StepFunctions(self._counted("stepfunctions"), dict.fromkeys(server.tools, machine)),
+                "lambda": Lazy(
+                    lambda: LambdaFunctions(self._lambda(), dict.fromkeys(server.tools, FUNCTION)),
+                    records_ids=False,
+                    stops_gently=False,
+                    by_lease=True,
+                ),
             },
             clock=self.clock,
         )
         self._api = mcp_api.bind(self.runtime)
         self._job = job_runner.bind(self.runtime)
+        self._invoked = invoked_job.bind(self.runtime)
         self._event = run_events.bind(self.runtime)
 
     def _counted(self, service: str) -> Any:
         made = client(service)
         made.meta.events.register("before-call", lambda model, **_: self.calls.append(model.name))
+        return made
+
+    def _lambda(self) -> Any:
+        made = self._counted("lambda")
+        made.meta.events.register_first("before-send.lambda.Invoke", lambda request, **_: answer(request.url, 202, ""))
         return made
 
     def made(self, act: Callable[[], object]) -> list[str]:
@@ -110,6 +146,10 @@ class Deployed:
     def invoke(self, event: dict[str, Any], context: Any = None) -> dict[str, Any]:
         """Lambda invokes the job's function."""
         return self._job(event, context)
+
+    def deliver(self, task_id: str, run: int = 1, request_id: str = "r-1") -> dict[str, Any]:
+        """Lambda invokes the function of a job of its own with an event that it had queued."""
+        return self._invoked({"taskId": task_id, "run": run}, Invocation(request_id))
 
     def execution(self, name: str) -> dict[str, Any]:
         """The execution of that name."""

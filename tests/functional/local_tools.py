@@ -10,11 +10,13 @@ from pathlib import Path
 
 from pydantic import BaseModel
 
-from taskrail import InputFile, StepFunctions, TaskContext, TaskServer, ToolError, Toolset, seconds
+from taskrail import InputFile, Lambda, StepFunctions, TaskContext, TaskServer, ToolError, Toolset, seconds
 
 tools = Toolset()
 RUNS = StepFunctions(memory_mb=256, timeout=seconds(60))
 SHORT = StepFunctions(memory_mb=256, timeout=seconds(2))
+INVOKED = Lambda(memory_mb=256, timeout=seconds(50))
+TWICE = Lambda(memory_mb=256, timeout=seconds(50), attempts=2)
 
 
 class Go(BaseModel):
@@ -57,6 +59,52 @@ def end(task: TaskContext, how: str) -> str:
 @tools.task(runs_on=RUNS, poll_interval=seconds(1))
 def wait_for_file(task: TaskContext, path: str) -> str:
     """Work until a file is there, hearing nothing meanwhile."""
+    Path(path + ".begun").touch()
+    while not Path(path).exists():
+        time.sleep(0.02)
+    return "there"
+
+
+@tools.task(runs_on=TWICE, poll_interval=seconds(1))
+def twice(task: TaskContext, path: str) -> str:
+    """Record a step, and die in the first attempt."""
+    first = task.step("process", os.getpid)
+    if first == os.getpid():
+        Path(path).write_text("dying")
+        os.kill(first, signal.SIGKILL)
+    return f"done by another process: {first != os.getpid()}"
+
+
+@tools.task(runs_on=INVOKED, poll_interval=seconds(1))
+def once_invoked(task: TaskContext, how: str) -> str:
+    """End as told, with no attempt left after that."""
+    match how:
+        case "raise":
+            raise ValueError("a secret")
+        case "kill":
+            os.kill(os.getpid(), signal.SIGKILL)
+    return "returned"
+
+
+@tools.task(runs_on=INVOKED, poll_interval=seconds(1))
+def approve_invoked(task: TaskContext) -> str:
+    """Ask in the middle."""
+    first = task.step("process", os.getpid)
+    answer = task.ask("go", "Go on?", Go)
+    return f"go={answer.accepted and answer.content.go} another process={os.getpid() != first}"
+
+
+@tools.task(runs_on=INVOKED, poll_interval=seconds(1))
+def work_invoked(task: TaskContext) -> str:
+    """Work until cancelled."""
+    for _ in task.track(range(100_000), "Working"):
+        time.sleep(0.1)
+    return "done"
+
+
+@tools.task(runs_on=INVOKED, poll_interval=seconds(1))
+def deaf_invoked(task: TaskContext, path: str) -> str:
+    """Hear nothing until a file is there."""
     Path(path + ".begun").touch()
     while not Path(path).exists():
         time.sleep(0.02)

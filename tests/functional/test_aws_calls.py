@@ -21,6 +21,7 @@ GET, PUT, UPDATE = "GetItem", "PutItem", "UpdateItem"
 START, STOP, DESCRIBE = "StartExecution", "StopExecution", "DescribeExecution"
 STORE, LOAD = "PutObject", "GetObject"
 SUBMIT, TERMINATE, LOOK, RESUME = "SubmitJob", "TerminateJob", "DescribeJobs", "SendTaskSuccess"
+INVOKE = "Invoke"
 
 tools = Toolset()
 clocks: list[StandingClock] = []
@@ -203,6 +204,7 @@ def calls_of(there: World, act: Callable[[Process], object]) -> list[str]:
         # Its arguments are always an object: nothing of the kit's runs in it that could read the item.
         ("box", [STORE, PUT, SUBMIT, UPDATE]),
         ("flow", [PUT, START]),
+        ("function", [PUT, INVOKE]),
         ("once", [PUT, PUT, START]),
         ("once_batch", [PUT, PUT, SUBMIT, UPDATE]),
     ],
@@ -228,6 +230,7 @@ def test_a_call_that_is_made_again_finds_its_task(there: World) -> None:
         # Nobody claims its run: it is told, and found not to have begun.
         ("box", [GET, UPDATE, LOOK, TERMINATE, LOOK, UPDATE]),
         ("flow", [GET, UPDATE]),
+        ("function", [GET, UPDATE]),
     ],
 )
 def test_a_cancel_takes_two_and_the_stop_of_its_engine(there: World, tool: str, calls: list[str]) -> None:
@@ -261,6 +264,50 @@ def test_a_job_on_batch_takes_its_claim_and_its_terminal_write(there: World) -> 
     assert calls_of(there, acts.attempt(1)) == [UPDATE, UPDATE]
     assert calls_of(there, acts.attempt(1)) == [UPDATE]
     assert calls_of(there, acts.get) == [GET]
+
+
+def test_a_job_on_lambda_takes_its_claim_and_its_terminal_write(there: World) -> None:
+    acts.ticket("function", text="a")(there)
+    assert calls_of(there, acts.attempt(1)) == [UPDATE, UPDATE]
+    assert calls_of(there, acts.attempt(1)) == [UPDATE]
+    assert calls_of(there, acts.get) == [GET]
+
+
+def test_a_lease_is_renewed_by_one_write_and_read_by_none(there: World) -> None:
+    acts.ticket("function_renews")(there)
+    assert calls_of(there, acts.attempt(1)) == [UPDATE, *[UPDATE] * 2, UPDATE]
+    there.go_back()
+    acts.ticket("function", text="a")(there)
+    acts.worker_died(there)
+    there.clock.advance(44_000)
+    assert calls_of(there, acts.get) == [GET]
+    there.clock.advance(11_000)
+    assert calls_of(there, acts.get) == [GET, UPDATE]
+    assert calls_of(there, acts.get) == [GET]
+
+
+def test_a_poll_of_a_run_on_lambda_that_is_not_taken_up_invokes_now_and_then(there: World) -> None:
+    acts.ticket("function", text="a")(there)
+    there.clock.advance(20_000)
+    assert calls_of(there, acts.get) == [GET, UPDATE, INVOKE]
+    assert calls_of(there, acts.get) == [GET]
+    there.clock.advance(19_000)
+    assert calls_of(there, acts.get) == [GET]
+    there.clock.advance(1_000)
+    assert calls_of(there, acts.get) == [GET, UPDATE, INVOKE]
+
+
+def test_an_update_of_a_question_on_lambda_takes_two_and_the_invocation(there: World) -> None:
+    acts.ticket("function_asks")(there)
+    there.run_jobs()
+    assert calls_of(there, acts.update(go="yes")) == [GET, UPDATE, INVOKE]
+
+
+def test_the_record_of_a_function_that_died_takes_two(there: World) -> None:
+    acts.ticket("function", text="a")(there)
+    acts.worker_died(there)
+    assert calls_of(there, acts.record) == [GET, UPDATE]
+    assert calls_of(there, acts.record) == [GET]
 
 
 def test_reports_take_one_and_the_write(there: World) -> None:
@@ -300,5 +347,9 @@ def test_a_removed_task_takes_a_look_its_stop_and_the_deletion_of_its_objects(th
     there.go_back()
     acts.ticket("plain", text="a")(there)
     there.run_jobs()
+    work_acts.died_unasked(there)
+    assert calls_of(there, work_acts.expire) == [GET, "ListObjectsV2"]
+    there.go_back()
+    acts.ticket("function", text="a")(there)
     work_acts.died_unasked(there)
     assert calls_of(there, work_acts.expire) == [GET, "ListObjectsV2"]

@@ -41,6 +41,7 @@ class Queue:
 
     records_ids = True
     stops_gently = True
+    by_lease = False
 
     def start(self, order: RunOrder) -> str:
         """As `Engine.start`."""

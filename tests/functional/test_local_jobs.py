@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import time
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +14,7 @@ from typing import Any
 import boto3
 import pytest
 
+from local.records import Records
 from tests.local_help import Launched, Rpc, launched, processes_of, wait_for
 
 
@@ -87,6 +89,63 @@ def test_a_job_that_is_stopped_cleans_up(rpc: Rpc, tmp_path: Path) -> None:
     rpc.call("tasks/cancel", taskId=task_id)
     rpc.until(task_id, "cancelled")
     wait_for((tmp_path / "clean").exists)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(120)
+def test_an_invoked_job_that_dies_is_tried_again_and_finishes(stack: Launched, rpc: Rpc, tmp_path: Path) -> None:
+    task_id = rpc.start("twice", path=str(tmp_path / "note"))
+    wait_for((tmp_path / "note").exists)
+    wait_for(lambda: not processes_of(f"{task_id}-1"), what="the end of the first attempt")
+    assert rpc.get(task_id)["status"] == "working", "another attempt is to come"
+    task = rpc.until(task_id, "completed", "failed", within=90)
+    assert text(task) == "done by another process: True"
+    record = Records(Path(stack.facts["directory"]) / "runs").read(f"{task_id}-1")
+    assert (record.attempt, record.attempts) == (2, 2)
+
+
+def test_the_end_of_an_invoked_job_without_attempts_left_is_told(stack: Launched, rpc: Rpc) -> None:
+    """Told by the function's failure destination, long before its lease is over."""
+    task = rpc.until(rpc.start("once_invoked", how="kill"), "completed", "failed", within=20)
+    assert (task["status"], task["result"]["isError"]) == ("completed", True)
+    assert "Runtime.ExitError" in text(task)
+
+
+def test_an_invoked_job_reports_by_itself(rpc: Rpc) -> None:
+    assert text(rpc.until(rpc.start("once_invoked", how="return"), "completed")) == "returned"
+    task = rpc.until(rpc.start("once_invoked", how="raise"), "completed")
+    assert task["result"]["isError"]
+    assert "secret" not in json.dumps(task)
+
+
+def test_a_question_of_an_invoked_job_is_answered_to_another_process(rpc: Rpc) -> None:
+    task_id = rpc.start("approve_invoked")
+    rpc.until(task_id, "input_required")
+    rpc.call("tasks/update", taskId=task_id, inputResponses={"go": {"action": "accept", "content": {"go": True}}})
+    assert text(rpc.until(task_id, "completed")) == "go=True another process=True"
+
+
+def test_a_cancelled_invoked_job_hears_of_it(rpc: Rpc) -> None:
+    task_id = rpc.start("work_invoked")
+    wait_for(lambda: "_meta" in rpc.get(task_id), what="progress")
+    rpc.call("tasks/cancel", taskId=task_id)
+    rpc.until(task_id, "cancelled")
+    wait_for(lambda: not processes_of(f"{task_id}-1"), what="the end of the job")
+
+
+def test_an_invoked_job_that_does_not_hear_goes_on_after_its_cancellation(rpc: Rpc, tmp_path: Path) -> None:
+    """Nobody can stop it: its task says so until it ends."""
+    path = tmp_path / "go"
+    task_id = rpc.start("deaf_invoked", path=str(path))
+    wait_for((tmp_path / "go.begun").exists)
+    rpc.call("tasks/cancel", taskId=task_id)
+    # Past the grace of this stack, in which any other engine's work would have been stopped.
+    until = time.monotonic() + 2.5
+    while time.monotonic() < until:
+        assert rpc.get(task_id)["status"] == "working"
+    assert processes_of(f"{task_id}-1")
+    path.touch()
+    rpc.until(task_id, "cancelled", "completed")
 
 
 def test_every_caller_is_the_one_developer_of_this_machine(stack: Launched, rpc: Rpc) -> None:

@@ -16,6 +16,7 @@ from tests.functional import work_tools
 
 EVENTS = Path(__file__).resolve().parents[1] / "events"
 NAME, JOB = "0123456789abcdef0123456789abcdef-1", "4c7599ae-0a82-49aa-ba5a-4727fcce14a8"
+REQUEST = "b3b1e2c4-d5f6-4a7b-8c9d-0e1f2a3b4c5d"
 
 # What the task is then, and words that its caller reads; a working task has none.
 WORKING = ("working", "")
@@ -50,6 +51,13 @@ ENDS: dict[str, tuple[str, str]] = {
     "batch_runnable_never_fits": ("failed", "could not be placed"),
     "batch_terminated_running": ("completed", "stopped from outside"),
     "batch_terminated_runnable": ("completed", "stopped from outside"),
+    "lambda_retries_exhausted": ("completed", "Runtime.ExitError"),
+    "lambda_out_of_memory": ("completed", "Runtime.OutOfMemory"),
+    "lambda_timed_out": ("completed", "ran out of time"),
+    "lambda_timed_out_untyped": ("completed", "ran out of time"),
+    "lambda_import_error": ("completed", "Runtime.ImportModuleError"),
+    "lambda_event_age_exceeded": ("failed", "could not be placed"),
+    "lambda_zero_concurrency": ("failed", "could not be placed"),
 }
 
 
@@ -69,11 +77,16 @@ def document(name: str, kit: Kit, task: Called) -> dict[str, Any]:
     """The event, about that task's run."""
     text = (EVENTS / f"{name}.json").read_text(encoding="utf-8")
     run = task.order.name
-    event: dict[str, Any] = json.loads(text.replace(NAME, run).replace(JOB, kit.engine_of(run).ids[run]))
+    own = kit.engine_of(run).ids[run]
+    # A failure record has the task and the number of its run apart.
+    text = text.replace(NAME, run).replace(NAME[:-2], run[:-2]).replace(JOB, own).replace(REQUEST, own)
+    event: dict[str, Any] = json.loads(text)
     return event
 
 
 def started(kit: Kit, name: str) -> Called:
+    if name.startswith("lambda"):
+        return kit.call("glance", text="f")
     return kit.call("anything") if name.startswith("step_functions") else kit.call("cut", film="f")
 
 
@@ -99,7 +112,7 @@ def test_an_event_settles_a_task_once(kit: Kit, name: str) -> None:
     handle(event, None)
     status, words = told(task)
     assert status == ENDS[name][0] and ENDS[name][1] in words, words
-    for secret in ("Traceback", "arn:aws", "123456789012", "wrong input"):
+    for secret in ("Traceback", "arn:aws", "123456789012", "wrong input", "secret"):
         assert secret not in words
     before = task.poll()
     for other in ENDS:
@@ -115,6 +128,14 @@ def test_the_end_of_a_python_job_that_reported_is_no_news(kit: Kit, name: str) -
     before = task.poll()
     run_events.bind(kit.runtime)(document(name, kit, task), None)
     assert task.poll() == before and before["result"]["structuredContent"] == {"result": 3}
+
+
+@pytest.mark.parametrize("name", [name for name in ENDS if name.startswith("lambda")])
+def test_the_end_of_a_function_that_reported_is_no_news(kit: Kit, name: str) -> None:
+    task = kit.call("glance", text="four").run()
+    before = task.poll()
+    run_events.bind(kit.runtime)(document(name, kit, task), None)
+    assert task.poll() == before and before["result"]["structuredContent"] == {"result": 4}
 
 
 @pytest.mark.parametrize("name", [name for name in ENDS if name.startswith("batch") and ENDS[name] != WORKING])
@@ -137,6 +158,9 @@ def test_a_cancelled_container_is_cancelled_however_its_job_ended(
         {"detail-type": "Batch Job State Change", "detail": {"jobName": "nightly", "jobId": "j", "status": "FAILED"}},
         {"detail-type": "Step Functions Execution Status Change", "detail": {"name": "x-1", "status": "FAILED"}},
         {"detail-type": "Scheduled Event", "detail": {"name": NAME}},
+        {"requestContext": {}},
+        {"requestContext": {"condition": "RetriesExhausted", "requestId": REQUEST}, "requestPayload": {"run": 1}},
+        {"requestContext": {"condition": "Success", "requestId": REQUEST}, "requestPayload": {}},
     ],
 )
 def test_events_about_other_things_are_left_alone(kit: Kit, event: dict[str, Any]) -> None:

@@ -15,11 +15,11 @@ from botocore.exceptions import ConnectTimeoutError, ReadTimeoutError
 from botocore.stub import ANY, Stubber
 from moto import mock_aws
 
+from taskrail.clients import client
 from taskrail.engines import Engine, RunOrder, RunReport, RunState
 from taskrail.engines.adopted import Adopted
 from taskrail.engines.step_functions import StepFunctions
 from taskrail.errors import EngineUnavailable, StartRefused
-from taskrail.clients import client
 
 TASK_ID = "0123456789abcdef" * 2
 NAME = f"{TASK_ID}-1"

@@ -147,6 +147,41 @@ def test_a_log_record_becomes_one_line_of_json() -> None:
     assert "ValueError: why" in json.loads(JsonLines().format(record))["exception"]
 
 
+@pytest.mark.parametrize("letter", ["x", "\n", "😀", "\x00"])
+def test_a_line_has_a_bound_however_long_an_error_is(letter: str) -> None:
+    """Its beginning, which says where it was, and its end remain."""
+    record = logging.LogRecord("taskrail", logging.ERROR, __file__, 1, "task t: (%s) over", (letter * 100_000,), None)
+    try:
+        raise ValueError(f"begins {letter * 3_000_000} ends")
+    except ValueError as error:
+        record.exc_info = (ValueError, error, error.__traceback__)
+    line = JsonLines().format(record)
+    assert len(line.encode()) <= JsonLines.LONGEST < 256_000
+    told = json.loads(line)
+    assert told["message"].startswith("task t: (") and told["message"].endswith(" over")
+    assert len(told["message"]) <= 2_000 and len(told["exception"]) <= 12_000
+    assert "Traceback" in told["exception"] and "begins" in told["exception"] and told["exception"].endswith(" ends")
+    assert "characters left out" in told["message"] and "characters left out" in told["exception"]
+
+
+def test_a_line_about_a_request_has_a_bound() -> None:
+    """All that comes from outside is checked before, and a tool's own error code is cut."""
+    lines: list[Any] = []
+    Telemetry(lines.append, deployment="d" * 128).request(
+        now=10**13,
+        method="subscriptions/listen",
+        tool="t" * 128,
+        status=200,
+        error=-(10**4_000),
+        duration_ms=10**6,
+        task_id="f" * 32,
+        owner="a claim of any length" * 10_000,
+        traceparent=TRACE,
+    )
+    assert len(json.dumps(lines[0], separators=(",", ":"))) < 1_000
+    assert lines[0]["error"] == -(2**53 - 1)
+
+
 def test_an_execution_joins_the_callers_trace(kit: Kit) -> None:
     """X-Ray writes the same ids another way: https://docs.aws.amazon.com/xray/latest/devguide/xray-concepts.html"""
     kit.meta = {"traceparent": TRACE}

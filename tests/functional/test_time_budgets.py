@@ -110,7 +110,7 @@ def answer(url: str, method: str, mcp_name: str | None = None, /, **params: Any)
     return body, time.monotonic() - began
 
 
-@pytest.mark.parametrize("service", ["dynamodb", "s3", "stepfunctions"])
+@pytest.mark.parametrize("service", ["dynamodb", "s3", "stepfunctions", "lambda"])
 def test_every_try_of_a_call_hung_or_throttled_fits_into_the_budget(service: str) -> None:
     config = client(service).meta.config
     assert config.retries["mode"] == "standard"
@@ -119,7 +119,7 @@ def test_every_try_of_a_call_hung_or_throttled_fits_into_the_budget(service: str
     assert tries * (config.connect_timeout + config.read_timeout) + longest_pauses(tries) < BUDGET_S
 
 
-@pytest.mark.parametrize("service", ["dynamodb", "s3", "stepfunctions"])
+@pytest.mark.parametrize("service", ["dynamodb", "s3", "stepfunctions", "lambda"])
 def test_the_pauses_between_tries_are_as_long_as_reckoned(service: str, monkeypatch: pytest.MonkeyPatch) -> None:
     from botocore.awsrequest import AWSResponse
 
@@ -136,6 +136,7 @@ def test_the_pauses_between_tries_are_as_long_as_reckoned(service: str, monkeypa
         "dynamodb": lambda: made.list_tables(),
         "s3": lambda: made.list_buckets(),
         "stepfunctions": lambda: made.list_state_machines(),
+        "lambda": lambda: made.list_functions(),
     }
     with pytest.raises(made.exceptions.ClientError):
         calls[service]()

@@ -9,6 +9,7 @@ from taskrail import (
     ExistingJob,
     ExistingStateMachine,
     InputFile,
+    Lambda,
     StepFunctions,
     TaskContext,
     TaskServer,
@@ -103,6 +104,12 @@ def once(task: TaskContext, text: str) -> str:
 def once_on_batch(task: TaskContext, text: str) -> str:
     """Say something, once, on Batch."""
     return text
+
+
+@tools.task(runs_on=Lambda(timeout=minutes(5)))
+def glance(text: str) -> int:
+    """Count letters, in a function."""
+    return len(text)
 
 
 server = TaskServer("work", version="1", tools=[tools], uploads=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from taskrail import Batch, Header, StepFunctions, TaskContext, TaskServer, Toolset, hours, minutes
+from taskrail import Batch, Header, Lambda, StepFunctions, TaskContext, TaskServer, Toolset, hours, minutes
 from taskrail.work import ExistingJob, ExistingStateMachine
 
 IMAGE = "111122223333.dkr.ecr.eu-central-1.amazonaws.com/jobs:1"
@@ -35,6 +35,22 @@ def step_functions_tools() -> Toolset:
     @tools.task(job="jobs.redact_documents", runs_on=StepFunctions(timeout=minutes(14)))
     def redact(task: TaskContext) -> int:
         """Redact."""
+
+    return tools
+
+
+def lambda_tools() -> Toolset:
+    """A job on Lambda alone that is tried three times, and a heavy one with a package of its own."""
+    tools = Toolset()
+
+    @tools.task(runs_on=Lambda(memory_mb=256, timeout=minutes(2), attempts=3, queue_within=minutes(30)))
+    def digest(task: TaskContext) -> int:
+        """Digest."""
+        return 1
+
+    @tools.task(job="jobs.redact_documents", runs_on=Lambda(timeout=minutes(14), queue_within=hours(6)))
+    def blacken(task: TaskContext) -> int:
+        """Blacken."""
 
     return tools
 

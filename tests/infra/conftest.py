@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from tests.infra.catalogues import adopted_tools, batch_tools, inline_tools, server, step_functions_tools
+from tests.infra.catalogues import (
+    adopted_tools,
+    batch_tools,
+    inline_tools,
+    lambda_tools,
+    server,
+    step_functions_tools,
+)
 from tests.infra.everything import server as every_kind
 from tests.infra.synthesis import (
     ANONYMOUS,
@@ -46,7 +53,9 @@ def templates() -> dict[str, Template]:
         {
             "everything": (every_kind, {**JWT, **IMAGES, "allowed_origins": page, "event_bus": "default"}),
             "jobs": (server(step_functions_tools()), {**COGNITO, "api": "rest", "allowed_origins": page}),
+            "functions": (server(lambda_tools()), {**JWT, "snap_start": "true"}),
             "inline": (inline, {**ANONYMOUS, **mortal}),
+            "untraced": (server(step_functions_tools()), {**COGNITO, "api": "rest", "tracing": "false"}),
             "batch": (batch, {**IMAGES, "auth": "iam", "max_vcpus": "8"}),
             "given": (batch, {**IMAGES, "auth": "iam", **NETWORK}),
             "adopted": (

@@ -78,6 +78,10 @@ class Template:
         assert len(found) == 1, sorted(found)
         return next(iter(found.values()))
 
+    def functions_with(self, handler: str) -> list[str]:
+        """The logical ids of the functions with a handler."""
+        return [name for name, each in self.all("AWS::Lambda::Function").items() if each["Handler"] == handler]
+
     def function(self, handler: str) -> dict[str, Any]:
         """The properties of the only function with a handler."""
         (found,) = (each for each in self.all("AWS::Lambda::Function").values() if each["Handler"] == handler)

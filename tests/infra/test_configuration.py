@@ -10,7 +10,7 @@ import pytest
 from infra.configuration import Configuration
 from infra.context import ConfigurationError
 from infra.plan import Plan
-from taskrail import StepFunctions, TaskContext, TaskServer, Toolset, days, hours, minutes
+from taskrail import Lambda, StepFunctions, TaskContext, TaskServer, Toolset, days, hours, minutes
 from tests.infra.catalogues import batch_tools, inline_tools, server
 from tests.infra.synthesis import ANONYMOUS, COGNITO, JWT, LAMBDA
 
@@ -66,6 +66,8 @@ def test_the_defaults_are_an_http_api_on_arm64_that_keeps_its_data() -> None:
         ({**JWT, "most_open": '{"*": 0}'}, "most_open", "whole numbers above zero"),
         ({"auth": "iam", "claims": "email"}, "claims", "it belongs to jwt and lambda"),
         ({**JWT, "alow_origins": "*"}, "alow_origins", "did you mean allowed_origins?"),
+        ({**JWT, "tracing": "no"}, "tracing", "neither true nor false"),
+        ({**JWT, "snap_start": "yes"}, "snap_start", "neither true nor false"),
         ({**JWT, "wait_seconds": "29"}, "wait_seconds", "from 1 to 20"),
     ],
 )
@@ -128,11 +130,12 @@ def test_an_image_is_given_for_a_python_tool_on_batch_only() -> None:
         Plan.of(server(inline_tools())).check(configuration)
 
 
-def test_a_catalogue_that_lambda_has_no_room_for_is_refused_at_synthesis() -> None:
+@pytest.mark.parametrize("runs_on", [StepFunctions(), Lambda()])
+def test_a_catalogue_that_lambda_has_no_room_for_is_refused_at_synthesis(runs_on: StepFunctions | Lambda) -> None:
     tools = Toolset()
     for number in range(30):
 
-        @tools.task(f"job_{number}", runs_on=StepFunctions())
+        @tools.task(f"job_{number}", runs_on=runs_on)
         def work(task: TaskContext) -> int:
             """Work."""
             return 1

@@ -90,6 +90,11 @@ def test_what_is_deployed_works_is_what_was_asked_for_and_goes_away_whole(
 
     task = client.call("count_words", documents=DOCUMENTS)["taskId"]
     assert client.until(task, "completed")["result"]["structuredContent"]["documents"] == 2
+    functions = deployment.client("lambda")
+    (counts,) = (each for each in functions.list_functions()["Functions"] if each["Description"] == "Runs count_words")
+    settings = functions.get_function_event_invoke_config(FunctionName=counts["FunctionName"], Qualifier="$LATEST")
+    assert (settings["MaximumRetryAttempts"], settings["MaximumEventAgeInSeconds"]) == (1, 3_600)
+    assert ":function:" in settings["DestinationConfig"]["OnFailure"]["Destination"]
 
     task = client.call("redact_documents", documents=DOCUMENTS)["taskId"]
     assert list(client.until(task, "input_required")["inputRequests"]) == ["approval"]
@@ -125,7 +130,8 @@ def test_what_is_deployed_works_is_what_was_asked_for_and_goes_away_whole(
 def test_an_http_api_lets_in_whose_token_is_good_and_keeps_callers_apart(
     emulator: Emulator, issuer: Issuer, tmp_path: Path
 ) -> None:
-    context = {"name": "tokens", "auth": "jwt", "issuer": issuer.url, "audience": AUDIENCE, "scopes": SCOPE}
+    given = {"issuer": issuer.url, "audience": AUDIENCE, "scopes": SCOPE}
+    context = {"name": "tokens", "auth": "jwt", **given, "snap_start": "true"}
     deployment = Deployment(emulator, context, tmp_path)
     outputs = deployment.deploy()
     url = emulator.local_url(outputs["Endpoint"])

@@ -10,7 +10,7 @@ from botocore.client import BaseClient
 from pydantic import BaseModel
 
 from infra.task_table import JOB_ATTRIBUTES
-from taskrail import StepFunctions, TaskContext, Toolset
+from taskrail import Lambda, StepFunctions, TaskContext, Toolset
 from taskrail.testing import harness
 from tests.infra.catalogues import server
 from tests.infra.synthesis import Template, shown
@@ -60,6 +60,7 @@ DELIVERY = {
                 "states:StopExecution",
                 "states:DescribeExecution",
                 "states:SendTaskSuccess",
+                "lambda:InvokeFunction",
                 "batch:SubmitJob",
                 "batch:TerminateJob",
                 "batch:DescribeJobs",
@@ -75,6 +76,7 @@ DELIVERY = {
                 "dynamodb:UpdateItem",
                 "s3:GetObject",
                 "s3:PutObject",
+                "sqs:SendMessage",
                 "states:StopExecution",
                 "states:DescribeExecution",
                 "batch:TerminateJob",
@@ -173,6 +175,34 @@ def test_a_job_reads_and_changes_tasks_but_not_what_they_are(templates: dict[str
         assert shown(put["Resource"]).endswith(".Arn}/tasks/*")
 
 
+def test_an_invoked_job_may_do_what_any_job_may_and_tell_of_its_end(templates: dict[str, Template]) -> None:
+    template = templates["functions"]
+    other = templates["jobs"]
+    (plain, *_) = (set(other.actions(role)) for role in roles_of_jobs(other))
+    (heard,) = template.functions_with("handlers.run_events.handler")
+    roles = roles_of_jobs(template, "handlers.invoked_job.handler")
+    assert len(roles) == 2
+    for role in roles:
+        actions = template.actions(role)
+        assert set(actions) == plain | {"lambda:InvokeFunction"}
+        (update,) = actions["dynamodb:UpdateItem"]
+        assert "leaseUntil" in update["Condition"]["ForAllValues:StringEquals"]["dynamodb:Attributes"]
+        (invoke,) = actions["lambda:InvokeFunction"]
+        assert invoke["Resource"] == {"Fn::GetAtt": [heard, "Arn"]}
+
+
+def test_exactly_the_functions_of_jobs_may_be_invoked_by_whoever_starts_runs(templates: dict[str, Template]) -> None:
+    template = templates["functions"]
+    jobs = set(template.functions_with("handlers.invoked_job.handler"))
+    (invoke,) = template.actions(template.role_of("handlers.mcp_api.handler"))["lambda:InvokeFunction"]
+    assert {each["Fn::GetAtt"][0] for each in invoke["Resource"]} == jobs
+    for handler in ("handlers.run_events.handler", "handlers.expired.handler"):
+        assert "lambda:InvokeFunction" not in template.actions(template.role_of(handler))
+    for name in ("jobs", "batch", "inline"):
+        api = templates[name].role_of("handlers.mcp_api.handler")
+        assert "lambda:InvokeFunction" not in templates[name].actions(api)
+
+
 def test_a_container_reads_arguments_writes_results_and_never_sees_the_table(templates: dict[str, Template]) -> None:
     template = templates["batch"]
     (container,) = (
@@ -229,11 +259,11 @@ class Approval(BaseModel):
     go: bool
 
 
-def busy_tools() -> Toolset:
+def busy_tools(runs_on: StepFunctions | Lambda) -> Toolset:
     """A job that does everything that a worker can tell."""
     tools = Toolset()
 
-    @tools.task(runs_on=StepFunctions())
+    @tools.task(runs_on=runs_on)
     def busy(task: TaskContext, rows: int) -> list[str]:
         """Work."""
         large = task.step("read", lambda: "x" * 10_000)
@@ -243,7 +273,7 @@ def busy_tools() -> Toolset:
         task.attach("rows.txt", large.encode())
         return [large] * 10
 
-    @tools.task(runs_on=StepFunctions())
+    @tools.task(runs_on=runs_on)
     def broken(task: TaskContext) -> int:
         """Fail."""
         raise ValueError
@@ -265,13 +295,14 @@ def test_a_worker_names_no_attribute_that_its_policy_keeps_from_it(monkeypatch: 
 
     made = BaseClient._make_api_call  # type: ignore[attr-defined]
     monkeypatch.setattr(BaseClient, "_make_api_call", watched)
-    with harness(server(busy_tools())) as kit:
-        task = kit.call("busy", rows=3)
-        for act in (task.run, lambda: task.answer(go={"go": True}), task.run, kit.call("broken").run):
-            working = act is not None and getattr(act, "__name__", "") == "run"
-            act()
-        working = False
-        assert not task.is_error
+    for runs_on in (StepFunctions(), Lambda()):
+        with harness(server(busy_tools(runs_on))) as kit:
+            task = kit.call("busy", rows=3)
+            for act in (task.run, lambda task=task: task.answer(go={"go": True}), task.run, kit.call("broken").run):
+                working = act is not None and getattr(act, "__name__", "") == "run"
+                act()
+            working = False
+            assert not task.is_error
     assert {"UpdateItem", "PutObject"} <= calls <= {"UpdateItem", "GetItem", "PutObject", "GetObject"}
     assert named <= set(JOB_ATTRIBUTES)
     # Beside those: the key, a protocol error raised on purpose, and the tokens of state machines, which end is shared.
@@ -284,7 +315,7 @@ def statements(template: Template) -> Iterator[dict[str, Any]]:
         yield from policy["PolicyDocument"]["Statement"]
 
 
-def roles_of_jobs(template: Template) -> list[str]:
+def roles_of_jobs(template: Template, handler: str = "handlers.job_runner.handler") -> list[str]:
     """The roles of the functions that run Python jobs."""
-    functions = template.all("AWS::Lambda::Function").values()
-    return [each["Role"]["Fn::GetAtt"][0] for each in functions if each["Handler"] == "handlers.job_runner.handler"]
+    functions = template.all("AWS::Lambda::Function")
+    return [functions[name]["Role"]["Fn::GetAtt"][0] for name in template.functions_with(handler)]

@@ -29,6 +29,7 @@ def test_alarms_watch_errors_throttles_dead_letters_and_repairs(templates: dict[
         ("AWS/Lambda", "Errors"),
         ("AWS/Lambda", "Throttles"),
         ("AWS/Lambda", "IteratorAge"),
+        ("AWS/Lambda", "AsyncEventsDropped"),
         ("AWS/SQS", "ApproximateNumberOfMessagesVisible"),
         ("AWS/States", "ExecutionsFailed"),
         ("AWS/DynamoDB", "ReadThrottleEvents"),
@@ -53,12 +54,31 @@ def test_a_workflow_that_fails_by_its_own_design_alarms_nobody(templates: dict[s
     assert len(template.all("AWS::StepFunctions::StateMachine")) == 3
 
 
+def test_each_job_on_lambda_has_an_alarm_for_what_is_given_up(templates: dict[str, Template]) -> None:
+    template = templates["functions"]
+    watched = {
+        name: each
+        for name, each in template.all("AWS::CloudWatch::Alarm").items()
+        if each["MetricName"] == "AsyncEventsDropped"
+    }
+    assert len(watched) == 2
+    names = {each["Dimensions"][0]["Value"]["Ref"] for each in watched.values()}
+    assert names == {
+        name
+        for name, each in template.all("AWS::Lambda::Function").items()
+        if each["Handler"] == "handlers.invoked_job.handler"
+    }
+    graphs = json.loads(shown(template.one("AWS::CloudWatch::Dashboard")["DashboardBody"]))["widgets"]
+    titles = [widget["properties"].get("title") for widget in graphs]
+    assert {"Runs started", "Runs failed or out of time"} <= set(titles)
+
+
 def test_the_dashboard_shows_tasks_first_and_every_tool(templates: dict[str, Template]) -> None:
     body = json.loads(shown(templates["everything"].one("AWS::CloudWatch::Dashboard")["DashboardBody"]))
     titles = [widget["properties"].get("title") for widget in body["widgets"]]
     assert titles[1:3] == ["Alarms", "Tasks: created, and how they ended"]
     text = json.dumps(body)
-    for tool in ("count", "redact", "run_migration"):
+    for tool in ("count", "redact", "run_migration", "digest", "blacken"):
         assert f'"{tool}"' in text
     assert not any(len(widget["properties"].get("metrics", [1])) == 0 for widget in body["widgets"])
     rows: dict[int, int] = {}

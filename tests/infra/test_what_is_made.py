@@ -18,6 +18,7 @@ BATCH = ("AWS::Batch::ComputeEnvironment", "AWS::Batch::JobQueue", "AWS::Batch::
     [
         ("inline", 0, 0, 0, 0, False, False),
         ("jobs", 2, 0, 0, 0, False, True),
+        ("functions", 0, 0, 0, 0, False, True),
         ("batch", 0, 2, 3, 1, True, True),
         ("given", 0, 2, 3, 0, True, True),
         ("adopted", 0, 0, 0, 0, True, True),
@@ -112,6 +113,97 @@ def test_a_jobs_function_lives_ten_seconds_longer_than_its_tool(templates: dict[
     assert runners["Runs count"]["MemorySize"] == 1024
     assert runners["Runs redact"]["Timeout"] == 850
     assert "TASKRAIL_SECRET_ARN" not in runners["Runs count"]["Environment"]["Variables"]
+
+
+def test_a_job_on_lambda_is_a_function_and_nothing_else(templates: dict[str, Template]) -> None:
+    template = templates["functions"]
+    runners = invoked(template)
+    assert {tool: (each["Timeout"], each["MemorySize"]) for tool, (_, each) in runners.items()} == {
+        "digest": (130, 256),
+        "blacken": (850, 512),
+    }
+    for _, function in runners.values():
+        names = set(function["Environment"]["Variables"])
+        assert names == {"TASKRAIL_DEPLOYMENT", "TASKRAIL_TABLE", "TASKRAIL_BUCKET"}
+    functions = json.loads(shown(template.setting("handlers.mcp_api.handler", "FUNCTIONS")))
+    assert functions == {tool: f"${{{name}.Arn}}" for tool, (name, _) in runners.items()}
+    assert template.setting("handlers.run_events.handler", "FUNCTIONS") is None
+    assert template.setting("handlers.mcp_api.handler", "STATE_MACHINES") is None
+    assert not template.all("AWS::Events::Rule")
+
+
+def test_an_invocation_is_tried_as_declared_and_its_end_is_told(templates: dict[str, Template]) -> None:
+    template = templates["functions"]
+    settings = {each["FunctionName"]["Ref"]: each for each in template.all("AWS::Lambda::EventInvokeConfig").values()}
+    (heard,) = template.functions_with("handlers.run_events.handler")
+    tried = {
+        tool: (settings[name]["MaximumRetryAttempts"], settings[name]["MaximumEventAgeInSeconds"])
+        for tool, (name, _) in invoked(template).items()
+    }
+    assert tried == {"digest": (2, 1_800), "blacken": (0, 21_600)}
+    for name, _ in invoked(template).values():
+        assert settings[name]["Qualifier"] == "$LATEST"
+        assert settings[name]["DestinationConfig"] == {"OnFailure": {"Destination": {"Fn::GetAtt": [heard, "Arn"]}}}
+
+
+def test_what_run_events_cannot_digest_is_kept(templates: dict[str, Template]) -> None:
+    for name in ("functions", "jobs", "batch"):
+        template = templates[name]
+        (heard,) = template.functions_with("handlers.run_events.handler")
+        configured = template.all("AWS::Lambda::EventInvokeConfig").values()
+        (settings,) = (each for each in configured if each["FunctionName"] == {"Ref": heard})
+        assert settings["MaximumRetryAttempts"] == 2
+        kept = settings["DestinationConfig"]["OnFailure"]["Destination"]["Fn::GetAtt"][0]
+        assert kept in template.all("AWS::SQS::Queue")
+
+
+def test_settings_of_invocations_wait_until_their_role_may_tell(templates: dict[str, Template]) -> None:
+    template = templates["functions"]
+    resources = template.body["Resources"]
+    for name, each in resources.items():
+        if each["Type"] == "AWS::Lambda::EventInvokeConfig":
+            role = resources[each["Properties"]["FunctionName"]["Ref"]]["Properties"]["Role"]["Fn::GetAtt"][0]
+            policies = {
+                key for key, policy in template.all("AWS::IAM::Policy").items() if {"Ref": role} in policy["Roles"]
+            }
+            assert policies and policies <= set(each["DependsOn"]), name
+
+
+def test_an_api_may_start_from_a_snapshot_of_a_published_version(templates: dict[str, Template]) -> None:
+    template = templates["functions"]
+    function = template.function("handlers.mcp_api.handler")
+    assert function["SnapStart"] == {"ApplyOn": "PublishedVersions"}
+    others = [each for each in template.all("AWS::Lambda::Function").values() if each is not function]
+    assert not any("SnapStart" in each for each in others)
+    ((version, published),) = template.all("AWS::Lambda::Version").items()
+    ((live, alias),) = template.all("AWS::Lambda::Alias").items()
+    (name,) = template.functions_with("handlers.mcp_api.handler")
+    assert (published["FunctionName"], alias["FunctionName"]) == ({"Ref": name}, {"Ref": name})
+    assert alias["FunctionVersion"] == {"Fn::GetAtt": [version, "Version"]}
+    # An earlier version goes with the deployment that replaces it: its snapshot would cost on.
+    assert template.body["Resources"][version].get("DeletionPolicy", "Delete") == "Delete"
+    behind = {shown(each["IntegrationUri"]) for each in template.all("AWS::ApiGatewayV2::Integration").values()}
+    assert f"${{{live}}}" in behind
+    assert f"${{{name}.Arn}}" not in behind
+    allowed = [each["FunctionName"] for each in template.all("AWS::Lambda::Permission").values()]
+    assert {"Ref": live} in allowed
+    for name, plain in templates.items():
+        if name != "functions":
+            assert not plain.all("AWS::Lambda::Version") and not plain.all("AWS::Lambda::Alias")
+
+
+def test_whether_anything_is_traced_is_a_choice(templates: dict[str, Template]) -> None:
+    for name, traced in (("jobs", True), ("untraced", False)):
+        template = templates[name]
+        functions = template.all("AWS::Lambda::Function").values()
+        # CDK's own helpers, such as the one that empties nothing here, are not ours to trace.
+        ours = [each for each in functions if str(each.get("Handler", "")).startswith("handlers.")]
+        assert ours and all(("TracingConfig" in each) == traced for each in ours), name
+        (stage,) = template.all("AWS::ApiGateway::Stage").values()
+        assert stage.get("TracingEnabled", False) is traced
+        machines = template.all("AWS::StepFunctions::StateMachine").values()
+        assert machines and all(each["TracingConfiguration"]["Enabled"] is traced for each in machines), name
+        assert ("xray:PutTraceSegments" in json.dumps(template.body)) == traced
 
 
 def test_a_heavy_job_has_a_bundle_of_its_own_and_the_others_share_one(templates: dict[str, Template]) -> None:
@@ -237,3 +329,10 @@ def job_of(template: Template, image: str) -> dict[str, Any]:
         if shown(each["ContainerProperties"]["Image"]).startswith(image)
     )
     return found
+
+
+def invoked(template: Template) -> dict[str, tuple[str, dict[str, Any]]]:
+    """Logical id and properties of the functions that run jobs without a state machine, by tool."""
+    functions = template.all("AWS::Lambda::Function")
+    names = template.functions_with("handlers.invoked_job.handler")
+    return {functions[name]["Description"].removeprefix("Runs "): (name, functions[name]) for name in names}

@@ -53,6 +53,7 @@ class TroubledJobs:
 
     records_ids = True
     stops_gently = True
+    by_lease = False
     LEFT_MS = 30_000
 
     def __init__(

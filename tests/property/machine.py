@@ -10,13 +10,13 @@ from hypothesis.stateful import RuleBasedStateMachine
 
 from taskrail.engines import RunReport, RunState, parse_run_name, run_name
 from taskrail.errors import RpcError
-from taskrail.rail import endings
+from taskrail.rail import endings, leases
 from taskrail.rail.reports import RunLost
 from taskrail.task import Status, Task
 from taskrail.testing import TABLE
 from tests.property.outside import Meanwhile
 from tests.property.strategies import OWNERS, RIGHT
-from tests.property.world import CLIENT, REMOTE, Ticket, World, not_found, question
+from tests.property.world import CLIENT, ON_LAMBDA, REMOTE, Ticket, World, not_found, question
 
 
 @dataclass(eq=False)
@@ -65,7 +65,8 @@ class Machine(RuleBasedStateMachine):
 
     def runs(self) -> list[str]:
         """The runs of the kit's own workers that were ever started, the first first."""
-        names = [*self.world.engine.runs, *dict.fromkeys(job.name for job in self.world.jobs.all.values())]
+        others = (*self.world.jobs.all.values(), *self.world.functions.all.values())
+        names = [*self.world.engine.runs, *dict.fromkeys(run.name for run in others)]
         return [name for name in names if self.world.tickets[name.partition("-")[0]].tool not in REMOTE]
 
     def run_of(self, pick: int) -> tuple[str, int]:
@@ -84,7 +85,9 @@ class Machine(RuleBasedStateMachine):
     def engine_id(self, task_id: str, run: int, pick: int = 0) -> str:
         """The engine's own id of a run; of one of its jobs, on Batch."""
         name = run_name(task_id, run)
-        jobs = self.world.jobs.of(name)
+        jobs, events = self.world.jobs.of(name), self.world.functions.of(name)
+        if events:
+            return events[pick % len(events)].request_id
         return jobs[pick % len(jobs)].job_id if jobs else f"run:{name}"
 
     def work(self, pick: int, which: str) -> tuple[str, int, str, int]:
@@ -120,7 +123,7 @@ class Machine(RuleBasedStateMachine):
         moments = []
         for ticket in self.tickets:
             if (task := ticket.seen) is not None:
-                moments += [task.run_deadline, task.answer_deadline, task.expires_at]
+                moments += [task.run_deadline, task.answer_deadline, task.lease_until, task.expires_at]
         return [moment for moment in moments if moment is not None and moment >= self.now]
 
     def claimable(self, ticket: Ticket, run: int, run_id: str, attempt: int) -> bool:
@@ -128,8 +131,17 @@ class Machine(RuleBasedStateMachine):
         task = ticket.seen
         if task is None or task.expired(self.now) or task.status is not Status.WORKING:
             return False
-        mine = task.attempt == 0 or (task.attempt < attempt and task.run_id == run_id)
+        later = task.attempt < attempt
+        if ticket.tool in ON_LAMBDA:
+            later = not leases.holds(task, self.now)
+        mine = task.attempt == 0 or (later and task.run_id == run_id)
         return task.run == run and task.run_open and mine
+
+    def take_up(self, task_id: str, run: int, run_id: str, attempt: int) -> Task | None:
+        """A worker claims a run; on Lambda it is not told which attempt it is, and has no time to wait."""
+        if self.world.tickets[task_id].tool in ON_LAMBDA:
+            return self.world.reports.claim_by_lease(task_id, run, run_id, lambda: 0)
+        return self.world.reports.claim(task_id, run, run_id, attempt)
 
     def refuses_strangers(self, ticket: Ticket, owner: str, act: Callable[[], object]) -> bool:
         """Whether this caller has no such ticket; then it was told nothing else, and changed nothing."""
@@ -144,7 +156,7 @@ class Machine(RuleBasedStateMachine):
 
     def _all_runs(self) -> tuple[Any, ...]:
         jobs = [(job.job_id, job.ordered_at, job.report) for job in self.world.jobs.all.values()]
-        return dict(self.world.engine.runs), jobs
+        return dict(self.world.engine.runs), jobs, list(self.world.functions.all)
 
     def check_detail(self, task: Task, detail: Mapping[str, Any]) -> None:
         """What a poll tells is whole: a status and what belongs to it."""
@@ -201,7 +213,7 @@ class Machine(RuleBasedStateMachine):
     def _claim_meanwhile(self, task: Task) -> None:
         if self.world.lives(task) and task.tool not in REMOTE:
             run_id = task.run_id or self.engine_id(task.task_id, task.run)
-            claimed = self.world.reports.claim(task.task_id, task.run, run_id, task.attempt + 1)
+            claimed = self.take_up(task.task_id, task.run, run_id, task.attempt + 1)
             if claimed is not None:
                 self.workers.append(Worker(claimed))
 
@@ -210,6 +222,9 @@ class Machine(RuleBasedStateMachine):
         if self.world.engine.lives(name):
             self.world.engine.runs[name] = failed
             self.world.rail.run_heard(task.task_id, task.run, failed)
+        for event in self.world.functions.of(name)[:1]:
+            with self.world.functions.tells(event) as record:
+                self.world.rail.run_heard(task.task_id, task.run, record)
         for job in self.world.jobs_of(task):
             if self.world.jobs.lives(job):
                 job.report = self.world.jobs.account(job, RunState.FAILED, "exit code 3")

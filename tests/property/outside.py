@@ -230,6 +230,7 @@ class TroubledEngine:
 
     records_ids = False
     stops_gently = False
+    by_lease = False
 
     def start(self, order: RunOrder) -> str:
         """As `Engine.start`."""

@@ -52,6 +52,7 @@ def check_changed(old: Task, new: Task, now: int) -> None:
     assert new.nonce != old.nonce, "two writes have one nonce"
     _check_last_update(old, new)
     _check_run(old, new)
+    _check_lease(old, new, now)
     if new.open:
         _check_memory(old, new)
         _check_life(new)
@@ -89,6 +90,16 @@ def _check_run(old: Task, new: Task) -> None:
     else:
         assert new.claim == old.claim, "an equal rival took over"
         assert old.run_id in (None, new.run_id), "another job took the place of the recorded one"
+
+
+def _check_lease(old: Task, new: Task, now: int) -> None:
+    held = new.engine == "lambda" and new.open and new.claimed and new.run_open
+    assert (new.lease_until is not None) == held, "a worker without a lease, or a lease without a worker"
+    if new.lease_until is None or old.lease_until is None or new.run > old.run:
+        return
+    assert new.lease_until >= old.lease_until, "a lease became shorter"
+    if new.attempt > old.attempt:
+        assert now >= old.lease_until, "a run was taken over from a worker that was heard"
 
 
 def _check_memory(old: Task, new: Task) -> None:

@@ -66,7 +66,7 @@ stages = st.sampled_from(
     ["unstarted", "new", "working", "working", "cancelling", "asking", "held", "orphaned", "answered", "answered"]
 )
 """How far a task is when the rules begin to play with it."""
-tools = st.sampled_from(["short", "short", "kept", "long", "box", "flow"])
+tools = st.sampled_from(["short", "short", "kept", "long", "brief", "brief", "box", "flow"])
 lives = st.tuples(owners, tools, scripts, st.booleans(), st.booleans(), stages)
 """A task that is under way already: whose, of which tool, its script, whether sealed and lagging, and how far it is."""
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -96,8 +97,7 @@ def app_for(kit: Kit, kind: str) -> App:
         iam_owner="session",
         wait_budget_ms=300,
     )
-    runtime = kit.runtime
-    return App(type(runtime)(**{**vars(runtime), "settings": chosen}))
+    return App(replace(kit.runtime, settings=chosen))
 
 
 def brought_to(kit: Kit, app: App, kind: str, rest: bool, state: str) -> str:

@@ -14,10 +14,11 @@ from taskrail.rail.reports import RunLost
 from taskrail.task import Progress, Status, Task
 from taskrail.worker import run_attempt
 from tests.property.clients import ClientRules
+from tests.property.invocations import over
 from tests.property.machine import Worker
 from tests.property.outside import Died, Plan
 from tests.property.strategies import RIGHT, attempts, picks, plans
-from tests.property.world import KEYS, STEPS, Ticket, question
+from tests.property.world import KEYS, ON_LAMBDA, STEPS, Ticket, question
 
 
 class WorkerRules(ClientRules):
@@ -33,7 +34,7 @@ class WorkerRules(ClientRules):
         self._begin(run_id)
         outside.new_process("worker", plan)
         try:
-            task = self.world.reports.claim(task_id, run, run_id, attempt)
+            task = self.take_up(task_id, run, run_id, attempt)
         except (StoreUnavailable, Died):
             assert outside.struck, "a claim failed though nothing happened"
             return
@@ -62,7 +63,7 @@ class WorkerRules(ClientRules):
         tell: dict[str, Callable[[], Task]] = {
             "progress": lambda: rail.progress(mine, Progress(number, 9), f"{number} of 9"),
             "let go": lambda: rail.let_go(mine),
-            "look": lambda: rail.look(mine),
+            "look": lambda: rail.hear(mine),
         }
         self._tell(worker, tell[what], plan)
 
@@ -150,7 +151,8 @@ class WorkerRules(ClientRules):
                 task_id=task_id,
                 run=run,
                 run_id=run_id,
-                attempt=attempt,
+                attempt=None if ticket.tool in ON_LAMBDA else attempt,
+                remaining_ms=(lambda: 0) if ticket.tool in ON_LAMBDA else None,
                 ticker=False,
             )
         except (StoreUnavailable, Died):
@@ -163,6 +165,7 @@ class WorkerRules(ClientRules):
             assert ticket.seen is not None and ticket.seen.status.value == outcome
         if outcome != "nothing to do" and world.engine.lives(name):
             world.engine.runs[name] = RunReport(RunState.SUCCEEDED)
+        over(world.functions.all.get(run_id))
         job = world.jobs.all.get(run_id)
         if job is not None and world.jobs.lives(job):
             job.report = world.jobs.account(job, RunState.SUCCEEDED)

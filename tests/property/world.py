@@ -14,6 +14,7 @@ from taskrail import (
     Batch,
     ExistingJob,
     ExistingStateMachine,
+    Lambda,
     ProtocolError,
     StepFunctions,
     TaskContext,
@@ -26,6 +27,7 @@ from taskrail.clock import minutes, seconds
 from taskrail.engines import run_name
 from taskrail.errors import TaskNotFound
 from taskrail.questions import Question, form_question
+from taskrail.rail import leases
 from taskrail.rail.rail import Rail
 from taskrail.rail.reports import Reports
 from taskrail.runtime import build
@@ -34,6 +36,7 @@ from taskrail.store import from_item
 from taskrail.task import Status, Task
 from taskrail.testing import BUCKET, TABLE, StandingClock
 from tests.property import rules
+from tests.property.invocations import TroubledFunctions
 from tests.property.jobs import Job, TroubledJobs
 from tests.property.outside import Meanwhile, Outside, TroubledBucket, TroubledEngine, TroubledTable
 
@@ -43,6 +46,7 @@ STEPS = ("s", "t")
 REMOTE = ("box", "flow")
 """Tools whose work is none of the kit's: it claims nothing, and reports."""
 ON_BATCH = ("long", "box")
+ON_LAMBDA = ("brief",)
 SETTINGS = Settings(
     table=TABLE, bucket=BUCKET, secret="a secret for tests only", report_url="https://api.example.com/report"
 )
@@ -136,6 +140,7 @@ class World:
         self.outside = Outside(self._observe, meanwhile)
         self.engine = TroubledEngine(self.outside, self.clock, self._check_start, self._check_stop)
         self.jobs = TroubledJobs(self.outside, self.clock, self._check_start, self._check_stop)
+        self.functions = TroubledFunctions(self.outside, self._check_start)
         self.tickets: dict[str, Ticket] = {}
         self.creating: Ticket | None = None
         self.violations: list[str] = []
@@ -147,7 +152,7 @@ class World:
             SETTINGS,
             dynamodb=table,
             s3=lambda: bucket,
-            engines={"step_functions": self.engine, "batch": self.jobs},
+            engines={"step_functions": self.engine, "batch": self.jobs, "lambda": self.functions},
             clock=self.clock,
             ids=Ids(),
         )
@@ -160,7 +165,7 @@ class World:
 
     def started(self, name: str) -> bool:
         """Whether a run was ever started."""
-        return name in self.engine.runs or bool(self.jobs.of(name))
+        return name in self.engine.runs or bool(self.jobs.of(name)) or bool(self.functions.of(name))
 
     def jobs_of(self, task: Task) -> list[Job]:
         """The jobs that count for a task's run: the recorded one, or all while none is."""
@@ -170,6 +175,10 @@ class World:
     def lives(self, task: Task) -> bool:
         """Whether a task's run is not over."""
         name = run_name(task.task_id, task.run)
+        if task.tool in ON_LAMBDA and task.claimed:
+            return leases.holds(task, self.clock.now() - SETTINGS.missing_grace_ms)
+        if task.tool in ON_LAMBDA:
+            return self.functions.waits(name)
         return self.engine.lives(name) or any(self.jobs.lives(job) for job in self.jobs_of(task))
 
     def goes_on(self, task: Task) -> bool:
@@ -224,6 +233,10 @@ class World:
             return
         in_time = self.clock.now() < old.run_deadline
         cancelled = old.cancel_requested_at is not None or new.status is Status.CANCELLED
+        telling = self.functions.telling
+        if telling is not None:
+            assert old.run_id in (None, telling), "the record of another invocation ended a run"
+            return
         assert not (in_time and living and not cancelled), "a living run was given up"
 
     def _check_tokens(self, old: Task, new: Task) -> None:
@@ -328,6 +341,16 @@ def _catalogue(world: World) -> TaskServer:
     @tools.task(runs_on=ON, keep_result=minutes(10), answer_within=minutes(5), poll_interval=seconds(1))
     def long(task: TaskContext, script: list[str], pad: str = "") -> int:
         """Work on Batch."""
+        return follow(task, script)
+
+    @tools.task(
+        runs_on=Lambda(timeout=minutes(1), queue_within=minutes(4)),
+        keep_result=minutes(10),
+        answer_within=minutes(5),
+        poll_interval=seconds(1),
+    )
+    def brief(task: TaskContext, script: list[str], pad: str = "") -> int:
+        """Work on Lambda."""
         return follow(task, script)
 
     @tools.task(

@@ -17,6 +17,7 @@ from taskrail import (
     Batch,
     ExistingJob,
     ExistingStateMachine,
+    Lambda,
     StepFunctions,
     TaskContext,
     TaskServer,
@@ -59,6 +60,11 @@ def work(task: TaskContext) -> None:
 @tools.task(runs_on=ON_BATCH, **DURATIONS)
 def on_batch(task: TaskContext) -> None:
     """Never really runs either."""
+
+
+@tools.task(runs_on=Lambda(timeout=minutes(1)), **DURATIONS)
+def on_lambda(task: TaskContext) -> None:
+    """Nor does this."""
 
 
 @tools.task(runs_on=StepFunctions(timeout=minutes(1)), dedupe=hours(1), **DURATIONS)
@@ -142,6 +148,7 @@ class CountingJobs:
 
     records_ids = True
     stops_gently = True
+    by_lease = False
 
     def start(self, order: RunOrder) -> str:
         """As `Engine.start`."""
@@ -207,6 +214,7 @@ class Deployment:
         self.clock = StandingClock()
         self.engine = CountingEngine()
         self.jobs = CountingJobs()
+        self.functions = CountingEngine(by_lease=True)
         self.store = CountingStore(client)
         settings = Settings(
             table=TABLE,
@@ -216,7 +224,7 @@ class Deployment:
             most_open={"limited": PLACES},
         )
         objects: Any = Objects()
-        engines: dict[str, Any] = {"step_functions": self.engine, "batch": self.jobs}
+        engines: dict[str, Any] = {"step_functions": self.engine, "batch": self.jobs, "lambda": self.functions}
         ids = RandomIds()
         runtime = build(
             SERVER, settings, dynamodb=client, s3=lambda: objects, engines=engines, clock=self.clock, ids=ids

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import random
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,9 +13,10 @@ from typing import Any
 import pytest
 
 from taskrail_client import Answer, NoAnswer, Question, TaskCancelled, TaskrailClient
+from tests.counts import sized
 from tests.taskrail_client.world import LOST, NEVER_ARRIVED, World
 
-SEEDS = range(400 if os.environ.get("TASKRAIL_LONG") else 24)
+SEEDS = range(sized(24, 400))
 
 RESULTS = {"plain": "yes", "tally": "a is counted.", "publish": "Rails × 1 on thin: True"}
 

@@ -21,11 +21,11 @@ import pytest
 
 from taskrail_client import Store, TaskrailClient
 from taskrail_client.records import server_name
+from tests.counts import LONG, sized
 from tests.local_help import wait_for
 from tests.stack import ROOT
 from tests.taskrail_client.proxy import FAULTS, proxied
 
-LONG = bool(os.environ.get("TASKRAIL_LONG"))
 MOMENTS = [0.0, 0.003, 0.01, 0.05, 0.5]
 """Seconds after the answer was on its way."""
 
@@ -104,7 +104,7 @@ def typed(values: dict[str, Any]) -> list[str]:
 def test_killed_at_any_moment_after_the_answer(url: str, clients: Nursery, tmp_path: Path) -> None:
     """The same call with the same key gets the task that the dead process started; the work is done once."""
     dice = random.Random(5)
-    moments = MOMENTS + [dice.uniform(0, 1) ** 3 for _ in range(100 if LONG else 0)]
+    moments = MOMENTS + [dice.uniform(0, 1) ** 3 for _ in range(sized(0, 100))]
     store = tmp_path / "tasks.sqlite3"
     names = [f"work-{number}" for number in range(len(moments))]
     with proxied(url) as proxy:
@@ -130,7 +130,7 @@ def test_killed_at_any_moment_after_the_answer(url: str, clients: Nursery, tmp_p
 def test_killed_once_the_ticket_is_in_the_file_it_is_resumed_by_id(url: str, clients: Nursery, tmp_path: Path) -> None:
     """No key, no arguments: the id alone brings the result."""
     store = tmp_path / "tasks.sqlite3"
-    moments = [0.0, 0.3] + [n / 50 for n in range(50 if LONG else 0)]
+    moments = [0.0, 0.3] + [n / 50 for n in range(sized(0, 50))]
     for number, moment in enumerate(moments):
         words = typed(arguments(tmp_path, f"work-{number}"))
         pid = clients.start(url, "--store", str(store), "call", "tally", *words)

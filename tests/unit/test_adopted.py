@@ -9,9 +9,9 @@ import pytest
 from botocore.exceptions import EndpointConnectionError
 from botocore.stub import Stubber
 
+from taskrail.clients import client
 from taskrail.engines.adopted import Adopted
 from taskrail.errors import EngineUnavailable, StartRefused
-from taskrail.clients import client
 
 HERE = "us-east-1:123456789012"
 MACHINE = f"arn:aws:states:{HERE}:stateMachine:reports"

@@ -11,11 +11,11 @@ from botocore.exceptions import ReadTimeoutError
 from botocore.stub import ANY, Stubber
 from moto import mock_aws
 
+from taskrail.clients import client
 from taskrail.engines import Engine, RunOrder, RunReport, RunState
 from taskrail.engines.adopted import Adopted
 from taskrail.engines.batch import Batch
 from taskrail.errors import EngineUnavailable, StartRefused
-from taskrail.clients import client
 
 NAME = "0123456789abcdef0123456789abcdef-1"
 QUEUE = "arn:aws:batch:us-east-1:123456789012:job-queue/jobs"

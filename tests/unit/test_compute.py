@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from taskrail import Batch, StepFunctions, days, hours, minutes, seconds
+from taskrail import Batch, Lambda, StepFunctions, days, hours, minutes, seconds
 from taskrail.compute import FARGATE_MEMORY_MB, LONGEST_DURATION, Policy, checked_milliseconds, policy
 
 
@@ -133,6 +133,47 @@ def test_bounds_of_batch() -> None:
 def test_what_batch_does_not_offer(wrong: dict[str, Any], told: str) -> None:
     with pytest.raises(ValueError, match=told):
         Batch(**wrong)
+
+
+def test_lambda_has_sizes_that_work_by_default() -> None:
+    runs_on = Lambda()
+    assert (runs_on.memory_mb, runs_on.timeout, runs_on.attempts) == (512, minutes(10), 1)
+    assert (runs_on.engine, runs_on.queue_ms) == ("lambda", 3_600_000)
+
+
+def test_bounds_of_lambda() -> None:
+    assert Lambda(memory_mb=128, timeout=minutes(14.5), attempts=1, queue_within=minutes(1))
+    assert Lambda(memory_mb=10_240, timeout=seconds(1), attempts=3, queue_within=hours(6))
+
+
+@pytest.mark.parametrize(
+    ("wrong", "told"),
+    [
+        ({"memory_mb": 127}, r"Lambda\(memory_mb=...\) must be 128 to 10240"),
+        ({"memory_mb": 10_241}, "memory_mb"),
+        ({"memory_mb": True}, r"Lambda\(memory_mb=...\) is a whole number"),
+        ({"timeout": minutes(14.6)}, r"Lambda\(timeout=...\) is at most 14 minutes 30 seconds"),
+        ({"timeout": seconds(0)}, r"Lambda\(timeout=...\) must be longer than zero"),
+        ({"timeout": 600}, r"Lambda\(timeout=...\) is a duration"),
+        ({"attempts": 0}, r"Lambda\(attempts=...\) is a whole number from 1 to 3"),
+        ({"attempts": 4}, "attempts"),
+        ({"attempts": True}, "attempts"),
+        ({"queue_within": seconds(59)}, r"Lambda\(queue_within=...\) is 1 minute to 6 hours"),
+        ({"queue_within": hours(7)}, "queue_within"),
+        ({"queue_within": 3600}, r"Lambda\(queue_within=...\) is a duration"),
+    ],
+)
+def test_what_lambda_does_not_offer(wrong: dict[str, Any], told: str) -> None:
+    with pytest.raises(ValueError, match=told):
+        Lambda(**wrong)
+
+
+@pytest.mark.parametrize(("attempts", "least"), [(2, minutes(6)), (3, minutes(13))])
+def test_the_last_attempt_on_lambda_has_to_begin_while_its_event_is_kept(attempts: int, least: timedelta) -> None:
+    """Lambda counts the age of an event from the call, and waits one minute and then two between attempts."""
+    assert Lambda(timeout=minutes(5), attempts=attempts, queue_within=least)
+    with pytest.raises(ValueError, match=rf"queue_within=...\) with attempts={attempts} is at least {least} here"):
+        Lambda(timeout=minutes(5), attempts=attempts, queue_within=least - seconds(1))
 
 
 def test_every_attempt_has_the_whole_time() -> None:

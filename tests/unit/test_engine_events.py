@@ -98,7 +98,8 @@ def test_every_event_becomes_its_account(name: str) -> None:
 
 
 def test_every_document_is_in_the_table() -> None:
-    assert {path.stem for path in EVENTS.glob("*.json")} == set(TABLE)
+    # Records of Lambda's failure destination are no events; their table is in `test_lambda_engine`.
+    assert {path.stem for path in EVENTS.glob("*.json") if not path.stem.startswith("lambda_")} == set(TABLE)
 
 
 @pytest.mark.parametrize("name", TABLE)

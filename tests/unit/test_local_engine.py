@@ -10,11 +10,13 @@ import pytest
 
 from local import engine as engines
 from local.engine import Jobs, Line, LocalBatch, LocalStepFunctions, job_id
+from local.invocations import LocalLambda, request_id
 from local.machines import Registry
 from local.records import tail
 from local.stack import Stack
 from taskrail.engines import RunOrder, RunReport, RunState
 from taskrail.errors import EngineUnavailable, StartRefused
+from tests.functional.local_tools import server as lambda_server
 from tests.workflows.catalogue import server
 
 NAME = f"{'0' * 32}-1"
@@ -143,6 +145,23 @@ def test_a_job_is_known_by_its_id(tmp_path: Path) -> None:
     asked = len(desk.asked)
     assert engine.stop("shell", NAME, "another")
     assert len(desk.asked) == asked, "a job of another id is not the one that runs here"
+
+
+def test_a_job_on_lambda_is_a_process_that_can_be_neither_asked_nor_stopped(tmp_path: Path) -> None:
+    desk = Desk(ok={"state": "failed", "reason": "exit code 3", "engine": "lambda", "attempt": 2})
+    engine = LocalLambda(Jobs(desk, tmp_path), lambda_server.tools)
+    assert engine.by_lease
+    assert not engine.records_ids
+    for _ in range(2):
+        assert engine.start(order("twice")) == NAME
+    asked = [(each["engine"], each["run_id"], each["attempts"]) for each in desk.asked]
+    assert asked == [("lambda", request_id(NAME), 2)] * 2
+    assert request_id(NAME) != request_id(f"{'0' * 32}-2")
+    assert engine.stop("twice", NAME, None) is False
+    assert engine.describe("twice", NAME, None) == RunReport(RunState.NOT_FOUND)
+    engine.resume("token", "{}")
+    assert engine.log_tail("twice", NAME, 5) == ()
+    assert len(desk.asked) == 2, "nothing but the starts was asked of the supervisor"
 
 
 def test_the_tail_of_a_log_is_its_last_lines(tmp_path: Path) -> None:

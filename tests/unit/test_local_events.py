@@ -11,6 +11,7 @@ from local.engine import Line as RealLine
 from local.events import TRIES, Deliveries, event_of, told
 from taskrail.engines import RunReport, RunState
 from taskrail.engines.batch import report_of_job
+from taskrail.engines.lambda_functions import report_of_record
 from taskrail.engines.step_functions import report_of_event
 from taskrail.errors import EngineUnavailable
 
@@ -33,6 +34,15 @@ JOB: dict[str, Any] = {
     "attempts": 3,
     "attempt": 2,
     "attemptAt": 1_700_000_001_000,
+}
+
+
+INVOCATION: dict[str, Any] = {
+    **END,
+    "engine": "lambda",
+    "runId": "0ba5ab58-6b1e-5f5f-a4f5-7f2a6c0e3f10",
+    "attempts": 2,
+    "attempt": 2,
 }
 
 
@@ -78,6 +88,7 @@ class StillClock:
 )
 def test_an_end_is_told_in_the_words_of_step_functions(state: RunState, reason: str | None, status: str) -> None:
     event = event_of({**END, "state": state.value, "reason": reason})
+    assert event is not None
     assert event["source"] == "aws.states"
     assert event["detail-type"] == "Step Functions Execution Status Change"
     assert event["detail"]["status"] == status
@@ -99,6 +110,7 @@ def test_the_end_of_a_job_is_told_in_the_words_of_batch(
     state: RunState, reason: str | None, status: str, exit_code: int | None
 ) -> None:
     event = event_of({**END, **JOB, "state": state.value, "reason": reason})
+    assert event is not None
     assert (event["source"], event["detail-type"]) == ("aws.batch", "Batch Job State Change")
     detail = event["detail"]
     assert (detail["status"], detail["jobId"], detail["jobName"]) == (status, JOB["runId"], END["name"])
@@ -109,6 +121,32 @@ def test_the_end_of_a_job_is_told_in_the_words_of_batch(
     assert (report.state, report.run_id, report.attempt, report.log) == (state, JOB["runId"], 2, END["name"])
     if reason is not None:
         assert report.reason is not None and report.reason.startswith(reason)
+
+
+@pytest.mark.parametrize(
+    ("state", "reason", "error_type"),
+    [
+        (RunState.FAILED, "signal SIGKILL", "Runtime.ExitError"),
+        (RunState.FAILED, None, "Runtime.ExitError"),
+        (RunState.TIMED_OUT, None, "Sandbox.Timedout"),
+    ],
+)
+def test_an_invocation_that_is_given_up_is_told_in_the_words_of_lambda(
+    state: RunState, reason: str | None, error_type: str
+) -> None:
+    record = event_of({**INVOCATION, "state": state.value, "reason": reason})
+    assert record is not None
+    assert "detail" not in record
+    report = RunReport(state, error_type, run_id=INVOCATION["runId"], attempt=2)
+    assert report_of_record(record) == (END["name"], report)
+
+
+@pytest.mark.parametrize("state", [RunState.SUCCEEDED, RunState.STOPPED])
+def test_of_an_invocation_that_is_not_given_up_nobody_is_told(state: RunState) -> None:
+    end = {**INVOCATION, "state": state.value, "reason": None}
+    line, seen = Line(end), []
+    assert Deliveries(line, lambda event, context: seen.append(event), StillClock()).one()
+    assert (seen, line.reported) == ([], [END["name"]])
 
 
 def test_the_end_of_an_execution_in_the_local_aws_is_passed_on_as_it_was_told() -> None:

@@ -19,10 +19,12 @@ import pytest
 from local.engine import Jobs, Line, execution_arn
 from local.processes import identify
 from local.records import Record
+from local.stack import PAUSE_MS
 from local.supervisor import CLOSE_WITHIN
 from taskrail.clock import SystemClock
 from taskrail.engines import RunOrder, RunReport, RunState
 from taskrail.errors import EngineUnavailable, StartRefused
+from taskrail.rail.leases import LEASE_MS
 from tests.local_help import Desk, processes_of, short_directory, wait_for
 
 ORDER = RunOrder("tool", "a-1", {}, timeout_ms=1)
@@ -208,6 +210,62 @@ def test_an_attempt_whose_end_nobody_saw_is_followed_by_the_next(desk: Desk) -> 
     desk.kill_supervisor()
     desk.restart()
     assert ended(desk, "a-1") == RunReport(RunState.SUCCEEDED, attempt=2)
+
+
+def test_an_invocation_is_tried_again_whatever_it_died_of(desk: Desk) -> None:
+    first = "records.read(name).attempt == 1 and "
+    for number, death in enumerate(("os.kill(os.getpid(), signal.SIGKILL)", "sys.exit(3)", "time.sleep(60)")):
+        desk.run(f"a-{number}", first + death, engine="lambda", attempts=2, timeout_ms=2_000)
+    desk.run("b-1", "sys.exit(3)", engine="lambda", attempts=2)
+    desk.run("c-1", "sys.exit(3)", engine="lambda", attempts=1)
+    for number in range(3):
+        assert ended(desk, f"a-{number}").state is RunState.SUCCEEDED
+    assert {ended(desk, name) for name in ("b-1", "c-1")} == {RunReport(RunState.FAILED, "exit code 3")}
+    attempts = [desk.records.read(name).attempt for name in ("a-0", "a-1", "a-2", "b-1", "c-1")]
+    assert attempts == [2, 2, 2, 2, 1]
+    assert [len([each for each in desk.started() if each == name]) for name in ("a-0", "b-1", "c-1")] == [2, 2, 1]
+
+
+def test_an_invocation_that_is_told_of_has_every_attempt_behind_it(desk: Desk) -> None:
+    desk.run("a-1", "sys.exit(3)", engine="lambda", attempts=3)
+    told = desk.line.ask({"do": "ended"})["ok"]
+    assert (told["name"], told["attempt"], told["reason"]) == ("a-1", 3, "exit code 3")
+
+
+def test_a_pause_between_two_attempts_outlives_the_supervisor() -> None:
+    with short_directory() as directory:
+        desk = Desk(directory, pause_ms=1_500)
+        try:
+            desk.run("a-1", "records.read(name).attempt == 1 and sys.exit(3)", engine="lambda", attempts=2)
+            wait_for(lambda: desk.records.read("a-1").next_at)
+            due = desk.records.read("a-1").next_at
+            desk.kill_supervisor()
+            desk.restart()
+            assert ended(desk, "a-1").state is RunState.SUCCEEDED
+            record = desk.records.read("a-1")
+            assert record.attempt == 2
+            assert record.attempt_at >= due
+            assert desk.started() == ["a-1", "a-1"]
+        finally:
+            desk.close()
+
+
+def test_a_pause_ends_with_the_stack() -> None:
+    with short_directory() as directory:
+        desk = Desk(directory, pause_ms=60_000)
+        try:
+            desk.run("a-1", "sys.exit(3)", engine="lambda", attempts=2)
+            wait_for(lambda: desk.records.read("a-1").next_at)
+            desk.supervisor.terminate()
+            desk.supervisor.wait(10)
+            assert desk.records.read("a-1").state is RunState.STOPPED
+            assert desk.started() == ["a-1"]
+        finally:
+            desk.close()
+
+
+def test_the_next_attempt_comes_after_the_lease_of_the_last() -> None:
+    assert LEASE_MS < PAUSE_MS <= LEASE_MS + 1_000
 
 
 def test_an_event_that_was_told_is_handed_out_until_it_is_reported(desk: Desk) -> None:

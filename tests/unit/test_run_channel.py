@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 from taskrail.errors import StoreUnavailable
@@ -25,12 +27,12 @@ class Outage:
             return task.reported(*told, self.clock.now())
         raise StoreUnavailable("The test has cut the line.")
 
-    def look(self, task: Task) -> Task:
-        """As `Reports.look`."""
+    def hear(self, task: Task) -> Task:
+        """As `Reports.hear`."""
         return self.progress(task, None, None)
 
 
-def channel_of(outage: Outage) -> RunChannel:
+def channel_of(outage: Any) -> RunChannel:
     task = Task(
         task_id="0" * 32,
         owner="anna",
@@ -44,7 +46,7 @@ def channel_of(outage: Outage) -> RunChannel:
         run_started_at=START,
         run_deadline=START + 3_600_000,
     )
-    return RunChannel(outage, task, 0)  # type: ignore[arg-type]
+    return RunChannel(outage, task, 0)
 
 
 def test_progress_during_an_outage_is_tried_no_more_often_than_it_is_written() -> None:
@@ -69,3 +71,29 @@ def test_what_was_told_last_is_written_once_the_outage_is_over() -> None:
     channel.tick()
     assert channel.task.progress is not None
     assert channel.task.progress.done == 7
+
+
+class Listening:
+    """The worker's side of a rail that notes when it is heard."""
+
+    def __init__(self) -> None:
+        self.clock = StandingClock()
+        self.heard: list[int] = []
+
+    def hear(self, task: Task) -> Task:
+        """As `Reports.hear`."""
+        self.heard.append(self.clock.now() - START)
+        return replace(task, rev=task.rev + 1)
+
+
+def test_a_silent_worker_listens_less_often_as_its_run_grows_older() -> None:
+    """Every look is a read that somebody pays for; even the rarest leaves half of the grace of a cancellation."""
+    listening = Listening()
+    channel = channel_of(listening)
+    for _ in range(4 * 200):
+        listening.clock.advance(250)
+        channel.tick()
+    pauses = [later - earlier for earlier, later in pairwise([0, *listening.heard])]
+    assert pauses == sorted(pauses)
+    assert {pauses[0], pauses[15]} == {2_000} and pauses[-1] == 5_000
+    assert all(pause <= 250 + max(2_000, when // 20) for pause, when in zip(pauses, listening.heard, strict=True))

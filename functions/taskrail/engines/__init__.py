@@ -109,6 +109,14 @@ class Engine(Protocol):
         """Whether a stop tells the work and leaves it time to clean up, so that a cancellation stops at once."""
         ...
 
+    @property
+    def by_lease(self) -> bool:
+        """Whether it can neither be asked how a run stands nor stop one, so that a lease stands for both.
+
+        A worker renews the lease for as long as it is at work. `stop` is False there, and `describe` tells nothing.
+        """
+        ...
+
     def start(self, order: RunOrder) -> str:
         """Start a run; starting a name again changes nothing, or starts work that finds nothing to do.
 

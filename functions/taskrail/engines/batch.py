@@ -105,6 +105,7 @@ class Batch:
 
     records_ids: ClassVar[bool] = True
     stops_gently: ClassVar[bool] = True
+    by_lease: ClassVar[bool] = False
 
     def __init__(
         self,

@@ -71,6 +71,7 @@ class StepFunctions:
 
     records_ids: ClassVar[bool] = False
     stops_gently: ClassVar[bool] = False
+    by_lease: ClassVar[bool] = False
 
     def __init__(self, client: SFNClient, state_machines: Mapping[str, str], adopted: Adopted | None = None) -> None:
         self._client = client

@@ -313,10 +313,17 @@ class Rail:
             "expiresAt": iso(self._changes.clock.now() + seconds * 1_000),
         }
 
-    def run_heard(self, task_id: str, run: int, report: RunReport) -> None:
+    def run_heard(self, task_id: str, run: int, report: RunReport, engine: str | None = None) -> None:
         """An engine tells of a run: the second line, beside the worker's own report.
 
         Told twice, late, or for a task that nobody knows any more, it changes nothing.
+
+        Parameters
+        ----------
+        task_id, run, report
+            Which run, and what is told of it.
+        engine
+            Which engine tells: of a task that runs elsewhere it knows nothing. None for the task's own.
 
         Raises
         ------
@@ -326,7 +333,7 @@ class Rail:
         if not is_task_id(task_id):
             return
         task = self._changes.store.read(task_id)
-        if task is None or task.expired(self._changes.clock.now()):
+        if task is None or task.expired(self._changes.clock.now()) or engine not in (None, task.engine):
             return
         try:
             self._runs.heard(task, run, report)
@@ -409,7 +416,7 @@ class Rail:
         task = self._changes.visible(existing, owner)
         if task.tool != tool.name:
             raise TaskNotFound
-        if task.run == 1 and task.open and not task.claimed:
+        if task.run == 1 and task.open and not task.claimed and self._runs.repeats_start(task):
             # A write of our own first: whoever hung this ticket can then no longer take it back.
             try:
                 task = self._changes.apply(task, lambda t: t.probed(self._changes.clock.now(), missing=False))

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from taskrail.errors import StoreUnavailable, TaskNotFound, TaskrailError
 from taskrail.payloads import SMALL, TOGETHER, Payloads
 from taskrail.questions import Question
+from taskrail.rail import leases
 from taskrail.rail.changes import Changes, Move
 from taskrail.store import Conflict
 from taskrail.task import Progress, Task
@@ -54,13 +55,70 @@ class Reports:
             It may or may not have been claimed.
         """
         nonce = self._changes.ids.nonce()
-        for tried in range(1, _PATIENT + 1):
-            now = self.clock.now()
+        for _ in range(_PATIENT):
             try:
-                task = self._changes.store.claim(task_id, run=run, run_id=run_id, attempt=attempt, now=now, nonce=nonce)
+                return self._claim(task_id, run, run_id, attempt, nonce)
             except Conflict as conflict:
                 if not self._take_over_question(conflict.current, run, attempt):
                     return None
+        return None
+
+    def claim_by_lease(self, task_id: str, run: int, run_id: str, patience_ms: Callable[[], int]) -> Task | None:
+        """Take up a run of an engine that tells no attempts: the task, or None when there is nothing to do.
+
+        The first claim is the first attempt; a later delivery of the same event is the next one, once the lease of
+        the one before is over. While that holds, this may be a delivery too many, or an attempt that follows one
+        that has just died: the lease's end tells.
+
+        Parameters
+        ----------
+        run, run_id
+            Which run, and the engine's id of the event that came.
+        patience_ms
+            How long a lease may be waited for at most, in milliseconds, as of now.
+
+        Raises
+        ------
+        StoreUnavailable
+            It may or may not have been claimed.
+        """
+        nonce = self._changes.ids.nonce()
+        attempt, waited = 1, False
+        for _ in range(_PATIENT):
+            try:
+                return self._claim(task_id, run, run_id, attempt, nonce, leased=True)
+            except Conflict as conflict:
+                held = conflict.current
+            now = self.clock.now()
+            if held is None or not _comes_again(held, run, run_id) or held.expired(now):
+                return None
+            if leases.holds(held, now):
+                left = (held.lease_until or now) - now
+                if waited or left > patience_ms():
+                    return None
+                self.clock.sleep(left)
+                waited = True
+            attempt = held.attempt + 1
+            if held.outstanding:
+                self._take_over_question(held, run, attempt)
+        return None
+
+    def _claim(
+        self, task_id: str, run: int, run_id: str, attempt: int, nonce: str, *, leased: bool = False
+    ) -> Task | None:
+        for tried in range(1, _PATIENT + 1):
+            now = self.clock.now()
+            lease_until = now + leases.LEASE_MS if leased else None
+            try:
+                task = self._changes.store.claim(
+                    task_id,
+                    run=run,
+                    run_id=run_id,
+                    attempt=attempt,
+                    now=now,
+                    nonce=nonce,
+                    lease_until=lease_until,
+                )
             except StoreUnavailable:
                 if tried == _PATIENT:
                     raise
@@ -73,10 +131,13 @@ class Reports:
         """Whether a run that was held open for its question can be claimed: its answer has just come."""
         if task is None or task.run != run or task.attempt >= attempt or not (task.outstanding and task.run_open):
             return False
+
+        def let_go(current: Task) -> Task:
+            theirs = current.run != run or current.attempt >= attempt or leases.holds(current, self.clock.now())
+            return current if theirs else current.let_go()
+
         try:
-            after = self._changes.apply(
-                task, lambda t: t.let_go() if t.run == run and t.attempt < attempt else t, tries=_PATIENT
-            )
+            after = self._changes.apply(task, let_go, tries=_PATIENT)
         except TaskNotFound:
             return False
         return after.open and after.run == run and not after.outstanding
@@ -95,6 +156,20 @@ class Reports:
         if current is None or not _same_run(current, task):
             raise RunLost
         return current
+
+    def hear(self, task: Task) -> Task:
+        """As `look`, and the lease is renewed along when it is time.
+
+        Raises
+        ------
+        RunLost, StoreUnavailable
+            As in `look`.
+        """
+        now = self.clock.now()
+        if not leases.wants_renewal(task, now):
+            return self.look(task)
+        # Written onto the revision that this worker knows: if that is not the last one, the newer comes back.
+        return self._apply(task, lambda t: leases.renewed(t, now))
 
     def progress(self, task: Task, progress: Progress | None, message: str | None) -> Task:
         """Tell how far the run is; hear, in the same call, whether it is to stop.
@@ -172,7 +247,7 @@ class Reports:
         def fenced(current: Task) -> Task:
             if not _same_run(current, task):
                 raise RunLost
-            return move(current)
+            return leases.extended(current, move(current), self.clock.now())
 
         try:
             return self._changes.apply(task, fenced, tries=tries)
@@ -183,3 +258,8 @@ class Reports:
 def _same_run(current: Task, mine: Task) -> bool:
     """The fence: the run is open, and no later run or higher attempt has taken over."""
     return current.open and current.run_open and current.run == mine.run and current.claim == mine.claim
+
+
+def _comes_again(held: Task, run: int, run_id: str) -> bool:
+    """Whether the event that came is the one under which the current run was claimed."""
+    return held.open and held.run == run and held.run_open and held.claimed and held.run_id == run_id

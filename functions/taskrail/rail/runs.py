@@ -12,7 +12,7 @@ from dataclasses import replace
 from taskrail.engines import Engine, RunReport, RunState, run_name
 from taskrail.errors import EngineUnavailable, StartRefused, StoreUnavailable, TaskNotFound
 from taskrail.payloads import dump
-from taskrail.rail import endings
+from taskrail.rail import endings, leases
 from taskrail.rail.changes import Changes, Move
 from taskrail.rail.orders import Orders
 from taskrail.rail.outcomes import Outcomes
@@ -111,6 +111,13 @@ class Runs:
                 return self._record(task, engine, known.run_id)
         return self.start_next(task)
 
+    def repeats_start(self, task: Task) -> bool:
+        """Whether an equal call is to start the task's run again. Where each start is one more event, few do."""
+        engine = self._engine(task)
+        if engine is None or not engine.by_lease or task.probed_at is None:
+            return True
+        return leases.asks_for_another(task, self._changes.clock.now(), after_ms=self._settings.probe_after_ms)
+
     def _record(self, task: Task, engine: Engine, run_id: str) -> Task:
         """Keep the engine's id of a run. Without it the engine's events, or a look by name, will find the run."""
         try:
@@ -148,6 +155,8 @@ class Runs:
         engine = self._engine(task)
         if engine is None:
             return True
+        if engine.by_lease:
+            return False
         try:
             return engine.stop(task.tool, run_name(task.task_id, task.run), task.run_id)
         except EngineUnavailable as error:
@@ -157,7 +166,8 @@ class Runs:
     def stop_removed(self, task: Task) -> bool:
         """Stop the run of a task whose item is gone; True once that is done, or on its way where a stop takes time."""
         engine = self._engine(task)
-        if engine is None:
+        # Where nothing can be stopped, the worker misses its task at its next look.
+        if engine is None or engine.by_lease:
             return True
         try:
             stopped = engine.stop(task.tool, run_name(task.task_id, task.run), task.run_id)
@@ -209,7 +219,7 @@ class Runs:
             The task is gone; or the outcome is unknown.
         """
         tool, engine = self._server.get(task.tool), self._engine(task)
-        if engine is None or not engine.records_ids:
+        if engine is None or not (engine.records_ids or engine.by_lease):
             # Names are ids there: however a worker called its run, there is no other of that name.
             report = replace(report, run_id=None)
         outcome = None
@@ -257,6 +267,9 @@ class Runs:
                 task = self.pass_on(task)
             if task.status is Status.INPUT_REQUIRED:
                 return self._repair_question(task, now)
+            engine = self._engine(task)
+            if engine is not None and engine.by_lease:
+                return self._repair_leased(task, now)
             if (
                 task.cancel_requested_at is not None
                 and now - task.cancel_requested_at >= self._settings.cancel_grace_ms
@@ -278,12 +291,52 @@ class Runs:
     def _repair_question(self, task: Task, now: int) -> Task:
         if task.answer_deadline is None or now < task.answer_deadline:
             # A run that died while it was held open for the answer would never take it up.
+            engine = self._engine(task)
+            if engine is not None and engine.by_lease:
+                over = not leases.holds(task, now - self._settings.missing_grace_ms)
+                return self._changes.apply(task, _while_silent(task, lambda t: t.let_go())) if over else task
             return self._probe(task, now) if task.run_open and self._silent(task, now) else task
         if task.run_open:
             self.stop(task)
         return self._changes.apply(
             task, _unless_moved_on(task, lambda t: endings.broken(t, endings.nobody_answered(t), now))
         )
+
+    def _repair_leased(self, task: Task, now: int) -> Task:
+        """What the silence of a run calls for whose engine cannot be asked: its worker's lease tells."""
+        cancelled = task.cancel_requested_at is not None
+        grace_ms = self._settings.missing_grace_ms
+        tool = self._server.get(task.tool)
+        policy = None if tool is None else tool.policy
+        if now >= task.run_deadline:
+            self._repaired(task, now, "stopped")
+            return self._changes.apply(
+                task,
+                _unless_moved_on(
+                    task,
+                    lambda t: (
+                        endings.cancelled(t, now) if cancelled else endings.broken(t, endings.out_of_time(t), now)
+                    ),
+                ),
+            )
+        if task.claimed:
+            attempts = 1 if policy is None else policy.attempts
+            if not leases.given_up(task, now, attempts=attempts, grace_ms=grace_ms):
+                return task
+            self._repaired(task, now, "settled")
+            end = endings.cancelled if cancelled else endings.vanished
+            return self._changes.apply(task, _while_silent(task, lambda t: end(t, now)))
+        if not leases.asks_for_another(task, now, after_ms=self._settings.probe_after_ms):
+            return task
+        if policy is None:
+            return self._changes.apply(task, _unless_moved_on(task, lambda t: endings.orphaned(t, now, missing="tool")))
+        # The write comes first, so that of several readers one invokes.
+        task, ours = self._changes.change(task, _while_silent(task, lambda t: t.probed(now, missing=False)))
+        if ours:
+            _log.warning("task %s: run %d is not taken up yet; invoking once more", task.task_id, task.run)
+            self._repaired(task, now, "started")
+            task = self.start_next(task)
+        return task
 
     def _silent(self, task: Task, now: int) -> bool:
         since = max(task.updated_at, task.run_started_at, task.probed_at or 0)
@@ -349,6 +402,16 @@ def _found(task: Task, report: RunReport, now: int, engine: Engine) -> Task:
     if engine.records_ids and report.run_id is not None:
         return found.launched(found.run, report.run_id)
     return found
+
+
+def _while_silent(seen: Task, move: Move) -> Move:
+    """The move, while neither the run's worker nor another reader has been heard since it was seen."""
+
+    def guarded(task: Task) -> Task:
+        same = (task.lease_until, task.probed_at) == (seen.lease_until, seen.probed_at)
+        return move(task) if same else task
+
+    return _unless_moved_on(seen, guarded)
 
 
 def _unless_moved_on(seen: Task, move: Move) -> Move:

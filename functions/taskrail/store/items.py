@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from taskrail import clock
@@ -11,6 +12,9 @@ from taskrail.questions import Question
 from taskrail.task import SCHEMA, Progress, Status, Task
 
 Item = dict[str, Any]
+
+
+_DECODE = json.JSONDecoder().decode
 
 
 class NewerLayout(StoreUnavailable):
@@ -55,6 +59,7 @@ _NUMBERS = {
     "cancelRequestedAt": "cancel_requested_at",
     "probedAt": "probed_at",
     "missingSince": "missing_since",
+    "leaseUntil": "lease_until",
     "sealedUntil": "sealed_until",
 }
 _MAPS = {"answers": "answers", "steps": "steps", "client": "client", "caller": "caller", "tokens": "tokens"}
@@ -97,24 +102,64 @@ def from_item(item: Item) -> Task:
     """
     if int(item["schema"]["N"]) > SCHEMA:
         raise NewerLayout(item.get("owner", {}).get("S"))
-    fields: dict[str, Any] = {attribute: item[name]["S"] for name, attribute in _TEXTS.items() if name in item}
-    fields |= {attribute: int(item[name]["N"]) for name, attribute in _NUMBERS.items() if name in item}
-    fields |= {attribute: json.loads(item[name]["S"]) for name, attribute in _MAPS.items() if name in item}
-    if "questions" in item:
-        questions = json.loads(item["questions"]["S"])
-        fields["questions"] = {key: Question.from_json(value) for key, value in questions.items()}
-    if "progress" in item:
-        fields["progress"] = Progress(*json.loads(item["progress"]["S"]))
-    fields.setdefault("ttl_ms", None)
-    fields.setdefault("keep_ms", None)
-    return Task(
-        task_id=item["pk"]["S"].removeprefix("task#"),
-        status=Status(item["status"]["S"]),
-        created_at=clock.moment(item["createdAt"]["S"]),
-        updated_at=clock.moment(item["lastUpdatedAt"]["S"]),
-        run_open=item["runOpen"]["BOOL"],
-        **fields,
+    # As `Task(...)` would, which sets its fields one by one: every poll makes one.
+    task = object.__new__(Task)
+    fields = vars(task)
+    fields.update(_UNSET)
+    for name, value in item.items():
+        read = _READ.get(name)
+        if read is not None:
+            attribute, convert = read
+            fields[attribute] = convert(value)
+    return task
+
+
+def _text(value: Item) -> Any:
+    return value["S"]
+
+
+def _number(value: Item) -> int:
+    return int(value["N"])
+
+
+def _json(value: Item) -> Any:
+    return _DECODE(value["S"])
+
+
+def _questions(value: Item) -> dict[str, Question]:
+    return {key: Question.from_json(question) for key, question in _json(value).items()}
+
+
+_READ: Mapping[str, tuple[str, Callable[[Item], Any]]] = {
+    **{name: (attribute, _text) for name, attribute in _TEXTS.items()},
+    **{name: (attribute, _number) for name, attribute in _NUMBERS.items()},
+    **{name: (attribute, _json) for name, attribute in _MAPS.items()},
+    "pk": ("task_id", lambda value: value["S"].removeprefix("task#")),
+    "status": ("status", lambda value: Status(value["S"])),
+    "createdAt": ("created_at", lambda value: clock.moment(value["S"])),
+    "lastUpdatedAt": ("updated_at", lambda value: clock.moment(value["S"])),
+    "runOpen": ("run_open", lambda value: value["BOOL"]),
+    "progress": ("progress", lambda value: Progress(*_json(value))),
+    "questions": ("questions", _questions),
+}
+"""By an attribute's name that of the task's field, and how it is read."""
+
+_UNSET: Mapping[str, Any] = vars(
+    Task(
+        task_id="",
+        owner="",
+        tool="",
+        engine="",
+        created_at=0,
+        updated_at=0,
+        ttl_ms=None,
+        keep_ms=None,
+        poll_ms=0,
+        run_started_at=0,
+        run_deadline=0,
     )
+)
+"""The fields of a task whose attributes are absent; those without a default are in every item."""
 
 
 def task_key(task_id: str) -> Item:

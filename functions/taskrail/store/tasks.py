@@ -15,6 +15,8 @@ The conditions have names. Each says which race it closes:
 ``claimable``
     A worker takes up the current run, open, of an item whose layout it knows: one that nobody has claimed, or
     that a lower attempt of the same engine run has. Another job of the same name never takes over.
+``lease over``
+    Where the engine tells no attempts, nobody takes over from a worker that is still renewing its lease.
 
 Time line of a refused write: our write takes effect, its answer is lost, botocore repeats it, the
 condition now fails. The item that comes back with the refusal carries our nonce: it was us.
@@ -51,8 +53,9 @@ _UNEXPIRED = "(attribute_not_exists(#expiresAt) OR #expiresAt > :seconds)"
 _SAME = "#rev = :rev AND #owner = :owner"
 _CLAIMABLE = (
     "#status = :working AND #run = :run AND #runOpen = :true AND #schema <= :schema"
-    " AND (#attempt = :zero OR (#attempt < :attempt AND #runId = :runId))"
+    " AND (#attempt = :zero OR (#attempt < :attempt AND #runId = :runId{takeover}))"
 )
+_LEASE_OVER = " AND #leaseUntil <= :now"
 
 
 class Conflict(TaskrailError):
@@ -241,13 +244,27 @@ class Store:
         )
         return new if stored is None else stored
 
-    def claim(self, task_id: str, *, run: int, run_id: str, attempt: int, now: int, nonce: str) -> Task:
+    def claim(
+        self,
+        task_id: str,
+        *,
+        run: int,
+        run_id: str,
+        attempt: int,
+        now: int,
+        nonce: str,
+        lease_until: int | None = None,
+    ) -> Task:
         """Take up a run without reading first: the whole item comes back.
 
         Parameters
         ----------
         run, run_id, attempt
             Which run, the engine's id of it, and which attempt of it this is, from 1.
+        now, nonce
+            As in `write`.
+        lease_until
+            Until when the claim holds unless it is renewed, where the engine cannot be asked.
 
         Raises
         ------
@@ -257,6 +274,10 @@ class Store:
             It may or may not have been claimed; repeat it with the same nonce.
         """
         answer: Any = None
+        leased = lease_until is not None
+        set_lease, takeover = (", #leaseUntil = :leaseUntil", _LEASE_OVER) if leased else ("", "")
+        names = (*_CLAIM_NAMES, "leaseUntil") if leased else _CLAIM_NAMES
+        lease = {":leaseUntil": {"N": str(lease_until)}, ":now": {"N": str(now)}} if leased else {}
 
         def update() -> object:
             nonlocal answer
@@ -264,10 +285,11 @@ class Store:
                 TableName=self._table,
                 Key=task_key(task_id),
                 UpdateExpression="SET #attempt = :attempt, #runId = :runId, #claim = :nonce, #nonce = :nonce, "
-                "#rev = #rev + :one REMOVE #missingSince",
-                ConditionExpression=f"{_CLAIMABLE} AND {_UNEXPIRED}",
-                ExpressionAttributeNames={f"#{name}": name for name in _CLAIM_NAMES},
+                f"#rev = #rev + :one{set_lease} REMOVE #missingSince",
+                ConditionExpression=f"{_CLAIMABLE.format(takeover=takeover)} AND {_UNEXPIRED}",
+                ExpressionAttributeNames={f"#{name}": name for name in names},
                 ExpressionAttributeValues={
+                    **lease,
                     ":attempt": {"N": str(attempt)},
                     ":runId": {"S": run_id},
                     ":nonce": {"S": nonce},

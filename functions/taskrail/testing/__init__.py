@@ -24,7 +24,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from taskrail.runtime import build, client
+from taskrail.clients import client
+from taskrail.runtime import build
 from taskrail.server import TaskServer
 from taskrail.settings import Settings
 from taskrail.testing.fakes import START, CountingIds, QueueEngine, StandingClock
@@ -69,7 +70,8 @@ def harness(server: TaskServer, *, settings: Settings | None = None) -> Iterator
             BillingMode="PAY_PER_REQUEST",
         )
         s3.create_bucket(Bucket=BUCKET)
-        engine, jobs, clock = QueueEngine(), QueueEngine(records_ids=True), StandingClock()
+        engine, jobs, functions = QueueEngine(), QueueEngine(records_ids=True), QueueEngine(by_lease=True)
+        clock = StandingClock()
         runtime = build(
             server,
             settings
@@ -81,8 +83,8 @@ def harness(server: TaskServer, *, settings: Settings | None = None) -> Iterator
             ),
             dynamodb=dynamodb,
             s3=lambda: s3,
-            engines={"step_functions": engine, "batch": jobs},
+            engines={"step_functions": engine, "batch": jobs, "lambda": functions},
             clock=clock,
             ids=CountingIds(),
         )
-        yield Kit(runtime, engine, clock, dynamodb, s3, jobs)
+        yield Kit(runtime, engine, clock, dynamodb, s3, jobs, functions)

@@ -67,10 +67,14 @@ class QueueEngine:
     records_ids
         Whether it is like Batch: a name that is started twice is two jobs, each with an id of its own, and a
         stop tells the job and leaves it time.
+    by_lease
+        Whether it is like Lambda: it cannot be asked, it cannot stop a run, and a name that is started again is
+        invoked again, under another id.
     """
 
     refuse: bool = False
     records_ids: bool = False
+    by_lease: bool = False
     waiting: list[str] = field(default_factory=list)
     states: dict[str, RunReport] = field(default_factory=dict)
     starts: list[str] = field(default_factory=list)
@@ -89,7 +93,9 @@ class QueueEngine:
         if self.refuse:
             raise StartRefused("The test refuses starts.")
         name = order.name
-        if name not in self.states:
+        if self.by_lease:
+            self._invoke(order)
+        elif name not in self.states:
             self.states[name] = RunReport(RunState.RUNNING)
             self.waiting.append(name)
             self.starts.append(name)
@@ -97,8 +103,18 @@ class QueueEngine:
             self.ids[name] = f"job-{name}" if self.records_ids else name
         return self.ids[name]
 
+    def _invoke(self, order: RunOrder) -> None:
+        self.starts.append(order.name)
+        self.orders[order.name] = order
+        # Of several events of a run that wait, all but one will find nothing to do.
+        if order.name not in self.waiting:
+            self.waiting.append(order.name)
+            self.ids[order.name] = f"request-{self.starts.count(order.name)}-{order.name}"
+
     def stop(self, tool: str, name: str, run_id: str | None) -> bool:
         """Take the run out of the queue."""
+        if self.by_lease:
+            return False
         waited = name in self.waiting
         if waited:
             self.waiting.remove(name)
@@ -108,6 +124,8 @@ class QueueEngine:
 
     def describe(self, tool: str, name: str, run_id: str | None) -> RunReport:
         """How the run stands."""
+        if self.by_lease:
+            raise AssertionError("An engine by lease cannot be asked.")
         report = self.states.get(name, RunReport(RunState.NOT_FOUND))
         known = self.records_ids and report.state is not RunState.NOT_FOUND and report.run_id is None
         return replace(report, run_id=self.ids[name]) if known else report

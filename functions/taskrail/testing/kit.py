@@ -10,6 +10,7 @@ from typing import Any
 from taskrail.caller import Caller
 from taskrail.clock import milliseconds
 from taskrail.engines import RunOrder, RunReport, RunState, parse_run_name, run_name
+from taskrail.engines.lambda_functions import report_of_record
 from taskrail.errors import TASKS_EXTENSION
 from taskrail.runtime import Runtime
 from taskrail.testing.fakes import START, QueueEngine, StandingClock
@@ -35,8 +36,9 @@ class Kit:
 
     Parameters
     ----------
-    runtime, engine, clock, dynamodb, s3, jobs
-        Its parts, for tests that reach deeper: `engine` stands for Step Functions, `jobs` for Batch.
+    runtime, engine, clock, dynamodb, s3, jobs, functions
+        Its parts, for tests that reach deeper: `engine` stands for Step Functions, `jobs` for Batch, `functions` for
+        Lambda.
     """
 
     def __init__(
@@ -47,10 +49,12 @@ class Kit:
         dynamodb: Any,
         s3: Any,
         jobs: QueueEngine | None = None,
+        functions: QueueEngine | None = None,
     ) -> None:
         self.runtime = runtime
         self.engine = engine
         self.jobs = jobs or QueueEngine(records_ids=True)
+        self.functions = functions or QueueEngine(by_lease=True)
         self.clock = clock
         self.dynamodb = dynamodb
         self.s3 = s3
@@ -74,7 +78,7 @@ class Kit:
         for page in self.s3.get_paginator("list_objects_v2").paginate(Bucket=BUCKET):
             for found in page.get("Contents", ()):
                 self.s3.delete_object(Bucket=BUCKET, Key=found["Key"])
-        for engine in (self.engine, self.jobs):
+        for engine in (self.engine, self.jobs, self.functions):
             engine.clear()
         self.clock.advance(START - self.clock.now())
         self.clock.on_sleep = self.run
@@ -183,7 +187,10 @@ class Kit:
             self.run_one(name)
 
     def run_one(self, name: str, *, attempt: int = 1) -> str:
-        """Let the run of that name happen, and its end be known to the engine."""
+        """Let the run of that name happen, and its end be known to the engine.
+
+        On Lambda once more is the same event, delivered again; nothing there tells which attempt it is.
+        """
         parsed = parse_run_name(name)
         assert parsed is not None, f"{name!r} is no run's name"
         task_id, run = parsed
@@ -196,7 +203,7 @@ class Kit:
             task_id=task_id,
             run=run,
             run_id=engine.ids.get(name) or self._recorded(task_id) or name,
-            attempt=attempt,
+            attempt=None if engine.by_lease else attempt,
             ticker=False,
         )
         engine.states[name] = RunReport(RunState.SUCCEEDED)
@@ -210,10 +217,10 @@ class Kit:
 
     def engine_of(self, name: str) -> QueueEngine:
         """The engine that was told to start the run of that name."""
-        return self.jobs if name in self.jobs.ids else self.engine
+        return next((engine for engine in (self.jobs, self.functions) if name in engine.ids), self.engine)
 
     def _next_job(self) -> str | None:
-        for engine in (self.engine, self.jobs):
+        for engine in (self.engine, self.jobs, self.functions):
             for name in engine.waiting:
                 tool = self.runtime.server.get(engine.orders[name].tool)
                 if tool is None or tool.work is None:
@@ -278,6 +285,28 @@ class Called:
         self._kit.run()
         return self
 
+    def die(self) -> Called:
+        """Let the worker of a Lambda tool take up its run and die at once; nothing is heard of it."""
+        name = self._run
+        self._kit.functions.waiting.remove(name)
+        reports, request = self._kit.runtime.rail.reports, self._kit.functions.ids[name]
+        reports.claim_by_lease(self.task_id, self._number, request, lambda: 0)
+        return self
+
+    def again(self) -> Called:
+        """Let Lambda deliver the event of the current run again: after a worker's death, or once too often."""
+        self._kit.run_one(self._run)
+        return self
+
+    @property
+    def _number(self) -> int:
+        item = self._kit.dynamodb.get_item(TableName=TABLE, Key={"pk": {"S": f"task#{self.task_id}"}})["Item"]
+        return int(item["run"]["N"])
+
+    @property
+    def _run(self) -> str:
+        return run_name(self.task_id, self._number)
+
     @property
     def order(self) -> RunOrder:
         """What the engine was told about the work: an execution's input, a job's environment and parameters."""
@@ -304,7 +333,7 @@ class Called:
     def end(
         self, output: Any = None, *, error: str | None = None, cause: str | None = None, exit_code: int = 0
     ) -> Called:
-        """Let the work of a workflow or a container be over, and the engine tell of it.
+        """Let the work of a workflow or a container be over, and the engine tell of it; or a Lambda tool's worker.
 
         Parameters
         ----------
@@ -312,11 +341,14 @@ class Called:
             What the state machine returned.
         error, cause
             How the execution failed. The caller reads the name of the error, and the cause of a ``ToolError``.
+            Of a Lambda tool, the type of the error that its function died of, at its last attempt.
         exit_code
             How the container ended.
         """
         name = run_name(self.task_id, 1)
         engine = self._kit.engine_of(name)
+        if engine.by_lease:
+            return self._lost(error or "Runtime.ExitError")
         if engine.records_ids:
             state = RunState.FAILED if exit_code else RunState.SUCCEEDED
             reason = f"exit code {exit_code}" if exit_code else None
@@ -327,6 +359,27 @@ class Called:
             report = RunReport(RunState.SUCCEEDED, output=json.dumps(output))
         engine.end(name, report)
         self._kit.runtime.rail.run_heard(self.task_id, 1, report)
+        return self
+
+    def _lost(self, kind: str) -> Called:
+        """The record that Lambda sends to a function's failure destination."""
+        name, functions = self._run, self._kit.functions
+        if name in functions.waiting:
+            functions.waiting.remove(name)
+        record = {
+            "version": "1.0",
+            "requestContext": {
+                "requestId": functions.ids[name],
+                "condition": "RetriesExhausted",
+                "approximateInvokeCount": 1,
+            },
+            "requestPayload": dict(functions.orders[name].input),
+            "responseContext": {"statusCode": 200, "executedVersion": "$LATEST", "functionError": "Unhandled"},
+            "responsePayload": {"errorType": kind, "errorMessage": f"RequestId: {functions.ids[name]} Error: {kind}"},
+        }
+        told = report_of_record(record)
+        if told is not None:
+            self._kit.runtime.rail.run_heard(self.task_id, self._number, told[1])
         return self
 
     @property

@@ -25,6 +25,7 @@ from taskrail.errors import (
 from taskrail.payloads import dump
 from taskrail.rail import endings
 from taskrail.rail.changes import Move
+from taskrail.rail.leases import LEASE_MS
 from taskrail.rail.reports import Reports
 from taskrail.results import ResultError, error_result
 from taskrail.server import TaskServer, Tool
@@ -45,7 +46,7 @@ def run_attempt(
     task_id: str,
     run: int,
     run_id: str,
-    attempt: int,
+    attempt: int | None,
     remaining_ms: Callable[[], int] | None = None,
     began_at: int | None = None,
     notice: Notice | None = None,
@@ -58,7 +59,8 @@ def run_attempt(
     reports, server
         The worker's side of the rail, and the catalogue.
     task_id, run, run_id, attempt
-        Which run this is, the engine's id of it, and the number of the attempt, from 1.
+        Which run this is, the engine's id of it, and the number of the attempt, from 1; None where the engine tells
+        none, so that a lease on the run decides.
     remaining_ms
         Milliseconds until this process is ended from outside, where that is known (Lambda).
     began_at
@@ -82,7 +84,10 @@ def run_attempt(
         The order to end came before anything had begun.
     """
     notice = notice or Notice()
-    task = reports.claim(task_id, run, run_id, attempt)
+    if attempt is None:
+        task = reports.claim_by_lease(task_id, run, run_id, lambda: _patience_ms(remaining_ms))
+    else:
+        task = reports.claim(task_id, run, run_id, attempt)
     if task is None:
         return "nothing to do"
     notice.begin()
@@ -115,6 +120,11 @@ def run_attempt(
         if thread is not None:
             thread.join(timeout=5)
     return channel.task.status.value if channel.finish(move) else "superseded"
+
+
+def _patience_ms(remaining_ms: Callable[[], int] | None) -> int:
+    """How long a lease may be waited for: whoever takes a run over needs some of its time."""
+    return LEASE_MS if remaining_ms is None else remaining_ms() - 2 * _LAST_WORDS_MS
 
 
 def _do(tool: Tool, channel: RunChannel, reports: Reports, notice: Notice) -> Move:

@@ -18,8 +18,11 @@ from taskrail.rail.reports import Reports, RunLost
 from taskrail.task import Progress, Task
 from taskrail.worker.notice import Notice
 
-_LOOK_EVERY_MS = 2_000
-"""How long a worker that tells nothing goes without looking for the cancel flag."""
+_LOOK_EVERY_MS = (2_000, 5_000)
+"""How long a worker that tells nothing goes without looking for the cancel flag: at first, and at most. Even the
+longest leaves a job half of the 10 s that it has for hearing a cancellation."""
+_LOOK_SHARE = 20
+"""Which part of its age a run goes without looking, between the two."""
 _LARGEST_NUMBER = sys.float_info.max
 """Python's whole numbers know no end; whoever reads one as JSON does."""
 
@@ -109,7 +112,7 @@ class RunChannel:
             if self._task.cancel_requested_at is not None:
                 return JobCancelled
             try:
-                heard = self._tell(lambda: self._reports.look(self._task), must=False)
+                heard = self._tell(lambda: self._reports.hear(self._task), must=False)
             except RunSuperseded:
                 return RunSuperseded
             if self._task.cancel_requested_at is not None:
@@ -186,8 +189,11 @@ class RunChannel:
 
     def _listen(self) -> None:
         """Look for the cancel flag when nothing was heard for a while."""
-        if self._reports.clock.now() - max(self._heard_at, self._tried_at) >= _LOOK_EVERY_MS:
-            self._tell(lambda: self._reports.look(self._task), must=False)
+        now = self._reports.clock.now()
+        first, most = _LOOK_EVERY_MS
+        pause = min(max(first, (now - self._task.run_started_at) // _LOOK_SHARE), most)
+        if now - max(self._heard_at, self._tried_at) >= pause:
+            self._tell(lambda: self._reports.hear(self._task), must=False)
 
     def _wait_for(self, questions: Mapping[str, Question], wait_ms: int) -> None:
         until = self._reports.clock.now() + wait_ms
@@ -198,7 +204,7 @@ class RunChannel:
                 self._tell(lambda: self._reports.let_go(self._task))
                 return
             self._reports.clock.sleep(min(left, 500))
-            self._tell(lambda: self._reports.look(self._task), must=False)
+            self._tell(lambda: self._reports.hear(self._task), must=False)
 
     def _tell(self, report: Callable[[], Task], *, must: bool = True) -> bool:
         try:

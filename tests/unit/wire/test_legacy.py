@@ -102,6 +102,15 @@ def test_a_batch_is_answered_where_the_revision_has_them() -> None:
     assert (status, answer["error"]["code"]) == (400, -32600)
 
 
+def test_a_batch_has_a_bound() -> None:
+    """Only one request is counted and throttled, whatever is in it."""
+    ping = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
+    status, answers = post(Kit(), [ping] * 100, "2025-03-26")
+    assert status == 200 and len(answers) == 100
+    status, answer = post(Kit(), [ping] * 101, "2025-03-26")
+    assert (status, answer["error"]["code"]) == (400, -32600) and "at most 100 messages" in answer["error"]["message"]
+
+
 def test_a_tool_only_for_clients_that_know_tasks_says_so() -> None:
     status, answer = post(
         Kit(), {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "only_as_task"}}, "2025-11-25"

@@ -1,0 +1,1 @@
+"""Short runs of what `make bench` does whole; they make bundles, and so need pip and some ten seconds."""
