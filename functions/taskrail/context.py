@@ -13,9 +13,9 @@ from typing import IO, TYPE_CHECKING, Any, Protocol, TypeVar
 
 from taskrail.caller import Caller
 from taskrail.clock import milliseconds
-from taskrail.content import Link, ResultError, sendable
 from taskrail.errors import QuestionError, ToolError
 from taskrail.questions import Answer, Question, form_question, make_answer, roots_question, sampling_question
+from taskrail.texts import ResultError, sendable
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -345,6 +345,8 @@ class TaskContext:
         ResultError
             JSON or HTTP cannot carry the name, the type, the description or the text, or there are too many files.
         """
+        from taskrail.content import Link
+
         self.check()
         if len(sendable(name, "the name of an attached file")) > _LONGEST_NAME:
             raise ResultError(f"the name of an attached file has at most {_LONGEST_NAME} characters")

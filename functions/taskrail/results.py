@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import math
+import sys
 import types
 import typing
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -13,24 +14,19 @@ from enum import Enum
 from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any
 
-from taskrail.content import Audio, Content, Image, Link, Resource, ResultError, Text, ToolResult, sendable
 from taskrail.errors import DeclarationError
 from taskrail.hints import MISSING, hints_of
 from taskrail.schemas import check_handwritten, problems, validator_for, without_made_up_titles
+from taskrail.texts import ResultError, sendable
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
 
+    from taskrail.content import Content, ToolResult
+
 __all__ = [
-    "Audio",
-    "Content",
-    "Image",
-    "Link",
-    "Resource",
     "ResultError",
     "Returns",
-    "Text",
-    "ToolResult",
     "error_result",
     "returns_from",
     "returns_of",
@@ -87,6 +83,8 @@ class Returns:
         ResultError
             If JSON cannot carry the value or it does not fit the annotation or the schema.
         """
+        from taskrail.content import ToolResult
+
         if isinstance(value, ToolResult):
             return self._assembled(value)
         if self.output_schema is None:
@@ -257,6 +255,8 @@ def _result(blocks: list[dict[str, Any]], *, is_error: bool = False) -> dict[str
 
 
 def _block(item: Any) -> Content:
+    from taskrail.content import Content, Text
+
     if isinstance(item, Content):
         return item
     if isinstance(item, str):
@@ -266,6 +266,8 @@ def _block(item: Any) -> Content:
 
 def _blocks(value: Any) -> list[dict[str, Any]] | None:
     """Content blocks for a value that is content already; None if it is not."""
+    from taskrail.content import Content
+
     if value is None:
         return []
     if isinstance(value, Content | str):
@@ -342,7 +344,9 @@ def returns_from(tool_name: str, annotation: Any, output_schema: dict[str, Any] 
 def is_content(annotation: Any) -> bool:
     """Whether values of the annotation are content, or may be."""
     if isinstance(annotation, type):
-        return issubclass(annotation, Content | ToolResult)
+        # Not loaded, it has no classes that an annotation could name; loading it would cost every cold start.
+        content = sys.modules.get("taskrail.content")
+        return content is not None and issubclass(annotation, content.Content | content.ToolResult)
     origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
     if origin is Annotated:
         return is_content(arguments[0])

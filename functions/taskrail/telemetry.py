@@ -11,7 +11,6 @@ import hashlib
 import json
 import logging
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -30,6 +29,9 @@ _LARGEST_CODE = 2**53 - 1
 
 Line = Mapping[str, Any]
 Dimensions = tuple[tuple[str, ...], ...]
+Described = tuple[list[dict[str, Any]], str]
+"""What CloudWatch is told of the metrics of a line (Embedded Metric Format, "CloudWatchMetrics"), and the same as JSON:
+most of a line, and alike in every line of a kind."""
 
 _ALL: Dimensions = ((),)
 _BY_METHOD: Dimensions = (("method",), ())
@@ -208,28 +210,12 @@ class Telemetry:
         self._write(line, _described((*self._common,), dimensions, (*metrics,)))
 
 
-@dataclass(frozen=True)
-class Described:
-    """What CloudWatch is told of the metrics of a line (Embedded Metric Format, "CloudWatchMetrics").
-
-    Parameters
-    ----------
-    directives
-        As the line's ``_aws`` has them.
-    json
-        The same as JSON: most of a line, and alike in every line of a kind.
-    """
-
-    directives: list[dict[str, Any]]
-    json: str
-
-
 @lru_cache(maxsize=256)
 def _described(common: tuple[str, ...], dimensions: Dimensions, metrics: tuple[str, ...]) -> Described:
     named = [{"Name": name, "Unit": "Milliseconds" if name in _DURATIONS else "Count"} for name in metrics]
     used = [[*common, *names] for names in dimensions]
     directives: list[dict[str, Any]] = [{"Namespace": NAMESPACE, "Dimensions": used, "Metrics": named}]
-    return Described(directives, _ENCODER.encode(directives))
+    return directives, _ENCODER.encode(directives)
 
 
 def _shortened(text: str, most: int) -> str:
@@ -245,14 +231,28 @@ def _to_the_log(line: dict[str, Any], metrics: Described) -> None:
     if _log.isEnabledFor(logging.INFO):
         moment = line.pop("_aws")["Timestamp"]
         rest = _ENCODER.encode(line)[1:]
-        _log.info(f'{{"_aws":{{"Timestamp":{moment},"CloudWatchMetrics":{metrics.json}}},{rest}')
+        text = f'{{"_aws":{{"Timestamp":{moment},"CloudWatchMetrics":{metrics[1]}}},{rest}'
+        _log.handle(_LineRecord(text, moment))
+
+
+class _LineRecord(logging.LogRecord):
+    """A record of a line: an ordinary one asks for the caller, the thread and the process, which no line tells."""
+
+    def __init__(self, text: str, moment: int) -> None:
+        # Not the base's own: that is what takes the time.
+        vars(self).update(_BLANK)
+        self.msg = text
+        self.created, self.msecs = moment / 1_000, float(moment % 1_000)
+
+
+_BLANK = vars(logging.LogRecord(_log.name, logging.INFO, __file__, 0, "", (), None))
 
 
 def _whole(write: Callable[[Line], object]) -> Callable[[dict[str, Any], Described], object]:
     """What writes lines that are in one piece."""
 
     def written(line: dict[str, Any], metrics: Described) -> object:
-        return write({**line, "_aws": {**line["_aws"], "CloudWatchMetrics": metrics.directives}})
+        return write({**line, "_aws": {**line["_aws"], "CloudWatchMetrics": metrics[0]}})
 
     return written
 

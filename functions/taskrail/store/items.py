@@ -107,19 +107,14 @@ def from_item(item: Item) -> Task:
     fields = vars(task)
     fields.update(_UNSET)
     for name, value in item.items():
-        read = _READ.get(name)
-        if read is not None:
-            attribute, convert = read
+        if name in _NUMBERS:
+            fields[_NUMBERS[name]] = int(value["N"])
+        elif name in _TEXTS:
+            fields[_TEXTS[name]] = value["S"]
+        elif name in _READ:
+            attribute, convert = _READ[name]
             fields[attribute] = convert(value)
     return task
-
-
-def _text(value: Item) -> Any:
-    return value["S"]
-
-
-def _number(value: Item) -> int:
-    return int(value["N"])
 
 
 def _json(value: Item) -> Any:
@@ -131,8 +126,6 @@ def _questions(value: Item) -> dict[str, Question]:
 
 
 _READ: Mapping[str, tuple[str, Callable[[Item], Any]]] = {
-    **{name: (attribute, _text) for name, attribute in _TEXTS.items()},
-    **{name: (attribute, _number) for name, attribute in _NUMBERS.items()},
     **{name: (attribute, _json) for name, attribute in _MAPS.items()},
     "pk": ("task_id", lambda value: value["S"].removeprefix("task#")),
     "status": ("status", lambda value: Status(value["S"])),
@@ -142,7 +135,7 @@ _READ: Mapping[str, tuple[str, Callable[[Item], Any]]] = {
     "progress": ("progress", lambda value: Progress(*_json(value))),
     "questions": ("questions", _questions),
 }
-"""By an attribute's name that of the task's field, and how it is read."""
+"""By an attribute's name that of the task's field, and how it is read, where it is no plain text or number."""
 
 _UNSET: Mapping[str, Any] = vars(
     Task(

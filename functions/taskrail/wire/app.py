@@ -26,9 +26,7 @@ from taskrail.wire.envelope import Envelope, Reply, failure
 from taskrail.wire.http import LARGEST_ANSWER, HttpRequest, HttpResponse, accepts_answer, fits
 from taskrail.wire.jsonrpc import Message, RequestId
 from taskrail.wire.ladder import Route
-from taskrail.wire.listen import Listening
 from taskrail.wire.methods import Methods, server_info
-from taskrail.wire.seal import Sealer
 
 if TYPE_CHECKING:
     from taskrail.runtime import Runtime
@@ -85,8 +83,8 @@ class App:
         self._envelope = Envelope(server_info(server))
         self._legacy = legacy.Legacy(server_info(server), server.instructions, server.tools.get, _experimental(runtime))
         mode = "hold" if self._settings.listen == "stream" and not streams else self._settings.listen
-        listening = Listening(runtime.rail, runtime.clock, mode, self._settings.listen_seconds * 1_000)
-        self._methods = Methods(server, runtime.rail, runtime.clock, Sealer(runtime.secret), listening)
+        longest_ms = self._settings.listen_seconds * 1_000
+        self._methods = Methods(server, runtime.rail, runtime.clock, runtime.secret, mode, longest_ms)
         parameters = (header.name for tool in server.tools.values() for header in tool.signature.headers)
         self._cors = Cors(runtime.settings.allowed_origins, parameters)
 

@@ -87,9 +87,8 @@ class Envelope:
         ValueError
             The result holds what JSON cannot carry.
         """
-        fields = {key: value for key, value in reply.fields.items() if key != "_meta"}
-        meta = {**(reply.fields.get("_meta") or {}), protocol.SERVER_KEY: self._server_info}
-        result = {"resultType": reply.kind, **fields, "_meta": meta}
+        result = {"resultType": reply.kind, **reply.fields}
+        result["_meta"] = {**(result.pop("_meta", None) or {}), protocol.SERVER_KEY: self._server_info}
         answer = {"jsonrpc": "2.0", "id": request_id, "result": result}
         if reply.notifications is None:
             return HttpResponse(200, {"Content-Type": JSON, "Cache-Control": "no-store"}, dumps(answer))

@@ -149,11 +149,13 @@ def _rules_out(parameter: str) -> bool:
 
 
 def _headers(event: Mapping[str, Any]) -> dict[str, str]:
-    headers: dict[str, str] = {}
-    for name, value in _mapping(event.get("headers")).items():
-        if isinstance(name, str) and isinstance(value, str):
-            name = name.lower()
-            headers[name] = f"{headers[name]}, {value}" if name in headers else value
+    given = _mapping(event.get("headers"))
+    texts = [(name.lower(), value) for name, value in given.items() if isinstance(name, str) and isinstance(value, str)]
+    headers = dict(texts)
+    if len(headers) < len(texts):
+        headers = {name: ", ".join(value for other, value in texts if other == name) for name in headers}
+    if not event.get("multiValueHeaders"):
+        return headers
     repeated: dict[str, list[str]] = {}
     for name, several in _mapping(event.get("multiValueHeaders")).items():
         if isinstance(name, str) and isinstance(several, list):

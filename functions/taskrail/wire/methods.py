@@ -3,31 +3,30 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from taskrail.clock import Clock
 from taskrail.errors import TASKS_EXTENSION, InvalidParams, TaskNotFound
 from taskrail.ids import is_task_id
 from taskrail.wire import protocol
-from taskrail.wire.calls import Calls
 from taskrail.wire.envelope import Reply, sendable_task
 from taskrail.wire.ladder import Route
-from taskrail.wire.listen import Listening
-from taskrail.wire.seal import Sealer
-from taskrail.wire.tickets import ENTRIES
 
 if TYPE_CHECKING:
     from taskrail.caller import Caller
     from taskrail.rail.rail import Rail
     from taskrail.server import TaskServer, Tool
+    from taskrail.wire.calls import Calls
+    from taskrail.wire.listen import Listening
 
 _CACHE = {"ttlMs": protocol.CACHE_MS, "cacheScope": "public"}
 """The discovery never depends on who asks, the list only where tools are guarded."""
 
 
 class Methods:
-    """Answers requests that passed the ladder.
+    """Answers requests that passed the ladder. What polls do without is loaded when it is first asked for.
 
     Parameters
     ----------
@@ -37,21 +36,34 @@ class Methods:
         The tasks.
     clock
         Time, and its passing.
-    sealer
-        Signs what a question's retry brings back.
-    listening
-        Serves `subscriptions/listen`.
+    secret
+        Gives the key that signs what a question's retry brings back.
+    listens
+        What `subscriptions/listen` does: ``off``, ``hold`` or ``stream``.
+    listens_ms
+        How long a request that listens lasts at most, in milliseconds.
     """
 
-    def __init__(self, server: TaskServer, rail: Rail, clock: Clock, sealer: Sealer, listening: Listening) -> None:
+    def __init__(
+        self,
+        server: TaskServer,
+        rail: Rail,
+        clock: Clock,
+        secret: Callable[[], str],
+        listens: str,
+        listens_ms: int,
+    ) -> None:
         self._rail = rail
         self._server = server
+        self._clock = clock
+        self._secret = secret
+        self._listens = listens
+        self._listens_ms = listens_ms
         self._entries = {name: tool.wire() for name, tool in server.tools.items()}
         self._private = server.guarded or server.tickets
         self._discovery = _discovery(server)
-        self._listening = listening
         self._owned = {
-            protocol.TOOLS_CALL: Calls(server, rail, clock, sealer).call,
+            protocol.TOOLS_CALL: self._call,
             protocol.TASKS_GET: self._get,
             protocol.TASKS_UPDATE: self._update,
             protocol.TASKS_CANCEL: self._cancel,
@@ -98,6 +110,8 @@ class Methods:
         tools = self._server.tools.items()
         listed = [self._entries[name] for name, tool in tools if caller is None or self._may_know(caller, tool)]
         if self._server.tickets and not route.client.tasks:
+            from taskrail.wire.tickets import ENTRIES
+
             listed = [*map(self._for_ticket_holders, listed), *ENTRIES]
         cursor = route.params.get("cursor")
         start = 0 if cursor is None else _position(cursor, len(listed))
@@ -117,6 +131,22 @@ class Methods:
 
     def _may_know(self, caller: Caller, tool: Tool) -> bool:
         return caller.scopes.issuperset(tool.scopes) and self._server.admits(caller, tool)
+
+    @cached_property
+    def _calls(self) -> Calls:
+        from taskrail.wire.calls import Calls
+        from taskrail.wire.seal import Sealer
+
+        return Calls(self._server, self._rail, self._clock, Sealer(self._secret))
+
+    @cached_property
+    def _listening(self) -> Listening:
+        from taskrail.wire.listen import Listening
+
+        return Listening(self._rail, self._clock, self._listens, self._listens_ms)
+
+    def _call(self, route: Route, caller: Caller, deadline: int) -> Reply:
+        return self._calls.call(route, caller, deadline)
 
     def _get(self, route: Route, caller: Caller, deadline: int) -> Reply:
         return Reply(sendable_task(self._rail.detail(self._rail.read(caller.owner, _task_id(route.params)))))
