@@ -8,7 +8,7 @@ import os
 import platform
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
@@ -45,6 +45,8 @@ class Effort:
         Numbers of open tasks.
     operations
         Operations of each kind beside them.
+    spare
+        By which part more a number to hold may be.
     """
 
     starts: int
@@ -52,10 +54,11 @@ class Effort:
     answers: int
     levels: tuple[int, ...]
     operations: int
+    spare: float = 0
 
 
 WHOLE = Effort(15, 15, 200, (10, 1_000, 10_000), 200)
-QUICK = Effort(3, 3, 50, (10, 200), 30)
+QUICK = Effort(3, 3, 50, (10, 200), 30, 0.2)
 
 
 def parser() -> argparse.ArgumentParser:
@@ -82,7 +85,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     else:
         effort = QUICK if options.quick else WHOLE
         if options.rounds is not None:
-            effort = Effort(options.rounds, options.rounds, effort.answers, effort.levels, effort.operations)
+            effort = replace(effort, starts=options.rounds, rounds=options.rounds)
         try:
             with bundles.alone():
                 results = _measured(options.sections or SECTIONS, effort, console, arguments)
@@ -141,7 +144,7 @@ def _measured(
         for section in SECTIONS:
             if section in sections:
                 results[section] = acts[section]()
-    results["bars"] = [bar.as_json() for bar in bars(results)]
+    results["bars"] = [bar.as_json() for bar in bars(results, effort.spare)]
     return results
 
 

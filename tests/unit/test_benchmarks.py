@@ -298,3 +298,13 @@ def test_a_document_without_the_marks_is_left_alone(results: dict[str, Any], tmp
     with pytest.raises(documents.NoMarks, match="in this order"):
         documents.write(document, results)
     assert document.read_text() == f"{documents.END}{documents.BEGIN}"
+
+
+def test_a_short_form_allows_for_its_spread(results: dict[str, Any]) -> None:
+    results["cold"]["processes"][1]["to"]["floor"] = measure(1.3)
+    assert [bar.what for bar in bars(results) if not bar.holds] == [bars(results)[0].what]
+    spared = bars(results, 0.2)
+    assert all(bar.holds for bar in spared)
+    assert "20% for the spread" in spared[0].bar
+    results["cold"]["processes"][1]["to"]["floor"] = measure(1.39)
+    assert not bars(results, 0.2)[0].holds
