@@ -58,7 +58,7 @@ class Effort:
 
 
 WHOLE = Effort(15, 15, 200, (10, 1_000, 10_000), 200)
-QUICK = Effort(3, 3, 50, (10, 200), 30, 0.2)
+QUICK = Effort(3, 9, 150, (10, 200), 30, 0.4)
 
 
 def parser() -> argparse.ArgumentParser:
