@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any
 from uuid import NAMESPACE_URL, uuid5
 
 from local.engine import Jobs
 from local.stack import ACCOUNT, REGION
 from taskrail import clock
-from taskrail.engines import RunOrder, RunReport, RunState
+from taskrail.engines import RunOrder, RunState
+from taskrail.engines.lambda_functions import Invocations
 from taskrail.server import Tool
 
 _ERROR_TYPES = {RunState.FAILED: "Runtime.ExitError", RunState.TIMED_OUT: "Sandbox.Timedout"}
@@ -27,7 +28,7 @@ def request_id(name: str) -> str:
     return str(uuid5(NAMESPACE_URL, f"request:{name}"))
 
 
-class LocalLambda:
+class LocalLambda(Invocations):
     """Lambda without a state machine, on this machine: each run is a process under the supervisor.
 
     As in AWS, nobody can ask how an invocation stands, and nobody can stop one.
@@ -39,10 +40,6 @@ class LocalLambda:
     tools
         By name.
     """
-
-    records_ids: ClassVar[bool] = False
-    stops_gently: ClassVar[bool] = False
-    by_lease: ClassVar[bool] = True
 
     def __init__(self, jobs: Jobs, tools: Mapping[str, Tool]) -> None:
         self._jobs = jobs
@@ -60,21 +57,6 @@ class LocalLambda:
         attempts = 1 if tool is None or tool.runs_on is None else tool.runs_on.attempts
         self._jobs.start(order, request_id(order.name), engine="lambda", attempts=attempts)
         return order.name
-
-    def stop(self, tool: str, name: str, run_id: str | None) -> bool:
-        """False: an invocation cannot be stopped."""
-        return False
-
-    def describe(self, tool: str, name: str, run_id: str | None) -> RunReport:
-        """Nothing: an invocation cannot be asked for."""
-        return RunReport(RunState.NOT_FOUND)
-
-    def resume(self, token: str, output: str) -> None:
-        """Nothing: no function waits with a task token."""
-
-    def log_tail(self, tool: str, log: str, lines: int) -> tuple[str, ...]:
-        """Nothing: a function's log belongs to all of its runs."""
-        return ()
 
 
 def record_of(end: Mapping[str, Any]) -> dict[str, Any] | None:

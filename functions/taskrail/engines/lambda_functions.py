@@ -69,7 +69,30 @@ _MOST_RUNS = 999_999
 _MOST_ATTEMPTS = 100
 
 
-class LambdaFunctions:
+class Invocations:
+    """What holds of asynchronous invocations wherever they run: only their task tells of them."""
+
+    records_ids: ClassVar[bool] = False
+    stops_gently: ClassVar[bool] = False
+    by_lease: ClassVar[bool] = True
+
+    def stop(self, tool: str, name: str, run_id: str | None) -> bool:
+        """False: an invocation cannot be stopped. Its worker hears of a cancellation from its task."""
+        return False
+
+    def describe(self, tool: str, name: str, run_id: str | None) -> RunReport:
+        """Nothing: an invocation cannot be asked for."""
+        return RunReport(RunState.NOT_FOUND)
+
+    def resume(self, token: str, output: str) -> None:
+        """Nothing: no function waits with a task token."""
+
+    def log_tail(self, tool: str, log: str, lines: int) -> tuple[str, ...]:
+        """Nothing: a function's log belongs to all of its runs."""
+        return ()
+
+
+class LambdaFunctions(Invocations):
     """Runs as asynchronous invocations.
 
     Parameters
@@ -79,10 +102,6 @@ class LambdaFunctions:
     functions
         By the tool's name the ARN of its function.
     """
-
-    records_ids: ClassVar[bool] = False
-    stops_gently: ClassVar[bool] = False
-    by_lease: ClassVar[bool] = True
 
     def __init__(self, client: Any, functions: Mapping[str, str]) -> None:
         self._client = client
@@ -116,21 +135,6 @@ class LambdaFunctions:
         if answer["StatusCode"] != 202:
             raise EngineUnavailable(f"Invoke answered {answer['StatusCode']}")
         return order.name
-
-    def stop(self, tool: str, name: str, run_id: str | None) -> bool:
-        """False: an invocation cannot be stopped. Its worker hears of a cancellation from its task."""
-        return False
-
-    def describe(self, tool: str, name: str, run_id: str | None) -> RunReport:
-        """Nothing: an invocation cannot be asked for."""
-        return RunReport(RunState.NOT_FOUND)
-
-    def resume(self, token: str, output: str) -> None:
-        """Nothing: no function waits with a task token."""
-
-    def log_tail(self, tool: str, log: str, lines: int) -> tuple[str, ...]:
-        """Nothing: a function's log belongs to all of its runs."""
-        return ()
 
 
 def report_of_record(record: Mapping[str, Any]) -> tuple[str, RunReport] | None:

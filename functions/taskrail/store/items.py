@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from dataclasses import MISSING, fields
 from typing import Any
 
 from taskrail import clock
@@ -104,16 +105,16 @@ def from_item(item: Item) -> Task:
         raise NewerLayout(item.get("owner", {}).get("S"))
     # As `Task(...)` would, which sets its fields one by one: every poll makes one.
     task = object.__new__(Task)
-    fields = vars(task)
-    fields.update(_UNSET)
+    values = vars(task)
+    values.update(_UNSET)
     for name, value in item.items():
         if name in _NUMBERS:
-            fields[_NUMBERS[name]] = int(value["N"])
+            values[_NUMBERS[name]] = int(value["N"])
         elif name in _TEXTS:
-            fields[_TEXTS[name]] = value["S"]
+            values[_TEXTS[name]] = value["S"]
         elif name in _READ:
             attribute, convert = _READ[name]
-            fields[attribute] = convert(value)
+            values[attribute] = convert(value)
     return task
 
 
@@ -137,21 +138,12 @@ _READ: Mapping[str, tuple[str, Callable[[Item], Any]]] = {
 }
 """By an attribute's name that of the task's field, and how it is read, where it is no plain text or number."""
 
-_UNSET: Mapping[str, Any] = vars(
-    Task(
-        task_id="",
-        owner="",
-        tool="",
-        engine="",
-        created_at=0,
-        updated_at=0,
-        ttl_ms=None,
-        keep_ms=None,
-        poll_ms=0,
-        run_started_at=0,
-        run_deadline=0,
-    )
-)
+_UNSET: Mapping[str, Any] = {
+    "ttl_ms": None,
+    "keep_ms": None,
+    **{each.name: each.default for each in fields(Task) if each.default is not MISSING},
+    **{each.name: each.default_factory() for each in fields(Task) if each.default_factory is not MISSING},
+}
 """The fields of a task whose attributes are absent; those without a default are in every item."""
 
 
